@@ -1024,6 +1024,8 @@ export const LIMITS = {
   sandbox_slow_ms: 5 * SECOND_MS,
   /** How long after a receipt an answer to the document follows. */
   sandbox_sequel_after_ms: 300,
+  /** What a process that ends waits for the answers that it has promised. */
+  sandbox_settle_ms: 5 * SECOND_MS,
   /** Lines of a document that an operator has sent to a firm from outside. */
   sandbox_lines_max: 999,
   /** Answers that wait to be sent; beyond, a document gets none. */
@@ -1045,6 +1047,8 @@ export const LIMITS = {
   invoice_attachments_max: 20,
   invoice_attachment_bytes_max: 10_000_000,
   invoice_attachments_bytes_max: 15_000_000,
+  /** Of the base64 of a file whose type is looked at: a kilobyte, in whole groups of four. */
+  invoice_attachment_head_chars: 1_368,
   /** Of one line. Ours: the sum of all lines is then told to the cent by receivers that compute with doubles. */
   invoice_line_cents_max: 100_000_000_000_000,
   /** A double tells so many digits apart; of a number with more nobody knows what the client wrote. */

@@ -35,8 +35,8 @@ export function buildInvoice(invoice: unknown, own: Party): BuiltInvoice {
   const problems = new Problems();
   if (!isObject(invoice)) problems.add("document", "JSON-OBJECT");
   const draft = isObject(invoice) ? readInvoice(invoice, own, problems) : undefined;
-  // A sum that is to be paid has a day on which it is due.
-  if (draft !== undefined && draft.dueDate === undefined && totalsOf(draft).payable > 0n)
+  // A sum that is to be paid has a day on which it is due, or words that say when.
+  if (draft !== undefined && (draft.dueDate ?? draft.paymentTerms) === undefined && totalsOf(draft).payable > 0n)
     problems.add("dueDate", "JSON-MISSING");
   const ubl = draft === undefined || problems.isFatal ? undefined : Buffer.from(writeUbl(draft), "utf8");
   if (ubl !== undefined && ubl.length > LIMITS.payload_bytes_max) problems.add("attachments", "JSON-ATTACHMENT");

@@ -62,6 +62,8 @@ export interface Draft {
   readonly currency: string;
   readonly note: string | undefined;
   readonly buyerReference: string;
+  /** When to pay, in words, where there is no day. */
+  readonly paymentTerms: string | undefined;
   readonly precedingInvoices: readonly { readonly number: string; readonly date: LocalDay | undefined }[];
   readonly seller: Party;
   readonly buyer: Party;

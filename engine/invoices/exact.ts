@@ -17,13 +17,20 @@ const WRITTEN = /^(-?)(\d{1,12})(?:\.(\d{1,8}))?$/u;
  */
 export function exactOf(value: unknown): Exact | undefined {
   if (typeof value !== "number" && typeof value !== "string") return undefined;
-  const [, minus, whole, fraction = ""] = WRITTEN.exec(String(value)) ?? [];
+  const [, minus, whole, fraction = ""] = WRITTEN.exec(typeof value === "number" ? plain(value) : value) ?? [];
   if (whole === undefined) return undefined;
   const digits = (whole + fraction).replace(/^0+/u, "");
   if (typeof value === "number" && digits.length > LIMITS.json_number_digits_max) return undefined;
   const coefficient = BigInt(whole + fraction);
   return { coefficient: minus === "-" ? -coefficient : coefficient, scale: fraction.length };
 }
+
+/** A double as it would be written: below a millionth JavaScript writes an exponent. */
+const plain = (value: number): string => {
+  const written = String(value);
+  const places = value.toFixed(PLACES);
+  return written.includes("e-") && Number(places) === value ? places : written;
+};
 
 export const product = (a: Exact, b: Exact): Exact => ({
   coefficient: a.coefficient * b.coefficient,

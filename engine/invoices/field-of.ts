@@ -26,6 +26,7 @@ const IN_DOCUMENT: readonly (readonly [RegExp, string])[] = [
   [/DueDate/u, "dueDate"],
   [/TaxPointDate/u, "taxPointDate"],
   [/TypeCode/u, "documentType"],
+  [/PaymentTerms/u, "paymentTerms"],
   [/cbc:Note/u, "note"],
   [/CurrencyCode/u, "currency"],
   [/BuyerReference/u, "buyerReference"],

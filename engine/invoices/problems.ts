@@ -67,6 +67,14 @@ const PROBLEMS = {
     en: "Must be base64 of at most 10 MB, and of 15 MB in all attachments.",
     sk: "Musí byť base64 s najviac 10 MB, všetky prílohy spolu 15 MB.",
   },
+  "JSON-FILE-NAME": {
+    en: "Must be the name of a file without a folder, a line break or a mark that turns its letters round.",
+    sk: "Musí byť názov súboru bez priečinka, konca riadka a značiek, ktoré menia smer písma.",
+  },
+  "JSON-FILE-TYPE": {
+    en: "The content is no file of the type that mimeType names.",
+    sk: "Obsah nie je súborom typu, ktorý uvádza mimeType.",
+  },
   "JSON-UNKNOWN": { en: "This member is not read.", sk: "Tento údaj sa nečíta." },
 } as const satisfies Readonly<Record<string, Sentence>>;
 export type ProblemId = keyof typeof PROBLEMS;

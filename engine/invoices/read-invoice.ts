@@ -1,36 +1,28 @@
 /** Reads an invoice as JSON. @source spec/shapes.md, section 6, POST /documents/send */
 import { participantParts } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
-import type { Attachment, Draft, Party, Payment } from "./draft.js";
+import type { Draft, Party, Payment } from "./draft.js";
 import { hasCheckDigits } from "./iban.js";
 import { Members } from "./members.js";
 import type { InvoiceObject } from "./members.js";
 import type { Problems } from "./problems.js";
+import { readAttachments } from "./read-attachments.js";
 import { readLines } from "./read-lines.js";
-import {
-  ATTACHMENT_TYPES,
-  DOCUMENT_KINDS,
-  PAYMENT_METHODS,
-  PAYMENT_UNDEFINED,
-  SLOVAK_SCHEME,
-  TRANSFERS,
-} from "./terms.js";
+import { DOCUMENT_KINDS, PAYMENT_METHODS, PAYMENT_UNDEFINED, SLOVAK_SCHEME, TRANSFERS } from "./terms.js";
 import type { InvoiceKind } from "./terms.js";
 
 const MEMBERS: ReadonlySet<string> = new Set(
   `receiverPeppolId receiverName receiverIco receiverDic receiverIcDph receiverAddress receiverStreet receiverCity
   receiverPostalCode receiverCountry invoiceNumber issueDate dueDate taxPointDate deliveryDate documentDiscountPercent
-  currency note iban paymentMethod variableSymbol buyerReference documentType precedingInvoiceRef prepaidAmount
-  prepayments items attachments processId`.split(/\s+/u),
+  currency note iban paymentMethod paymentTerms variableSymbol buyerReference documentType precedingInvoiceRef
+  prepaidAmount prepayments items attachments processId`.split(/\s+/u),
 );
 const PREPAYMENT_MEMBERS: ReadonlySet<string> = new Set(["amount", "invoiceNumber", "date"]);
-const ATTACHMENT_MEMBERS: ReadonlySet<string> = new Set(["fileName", "mimeType", "content", "description"]);
 
 const VAT_ID = /^[A-Z]{2}[A-Za-z0-9+*]{2,13}$/u;
 const COUNTRY = /^[A-Z]{2}$/u;
 const CURRENCY = /^[A-Z]{3}$/u;
 const IBAN = /^[A-Z]{2}\d{2}[A-Za-z0-9]{10,30}$/u;
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/u;
 const KINDS = Object.fromEntries(Object.keys(DOCUMENT_KINDS).map((kind) => [kind, kind as InvoiceKind]));
 
 /**
@@ -62,6 +54,7 @@ export function readInvoice(object: InvoiceObject, own: Party, problems: Problem
     currency: members.shaped("currency", CURRENCY, "JSON-CODE") ?? "EUR",
     note: members.text("note"),
     buyerReference: members.required("buyerReference"),
+    paymentTerms: members.text("paymentTerms"),
     precedingInvoices: [
       ...(preceding === undefined ? [] : [{ number: preceding, date: undefined }]),
       ...prepayments.of,
@@ -122,26 +115,4 @@ function readPrepayments(members: Members): { readonly sum: bigint; readonly of:
     sum: written ?? listed,
     of: entries.flatMap(({ number, date }) => (number === undefined ? [] : [{ number, date }])),
   };
-}
-
-function readAttachments(members: Members): readonly Attachment[] {
-  let total = 0;
-  return members.entries("attachments", LIMITS.invoice_attachments_max).map((entry) => {
-    entry.knowsOnly(ATTACHMENT_MEMBERS);
-    const mimeType = entry.required("mimeType");
-    if (mimeType !== "" && !ATTACHMENT_TYPES.has(mimeType)) entry.fails("mimeType", "JSON-CODE");
-    const content = entry.value("content");
-    const bytes = typeof content === "string" ? Buffer.byteLength(content, "base64") : 0;
-    total += bytes;
-    const fits = bytes <= LIMITS.invoice_attachment_bytes_max && total <= LIMITS.invoice_attachments_bytes_max;
-    const isBase64 = typeof content === "string" && content.length % 4 === 0 && BASE64.test(content);
-    if (content === undefined) entry.fails("content", "JSON-MISSING");
-    else if (!fits || !isBase64) entry.fails("content", "JSON-ATTACHMENT");
-    return {
-      fileName: entry.required("fileName"),
-      mimeType,
-      content: isBase64 && fits ? content : "",
-      description: entry.text("description"),
-    };
-  });
 }

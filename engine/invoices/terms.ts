@@ -105,15 +105,18 @@ export const PAYMENT_METHODS: Readonly<Record<string, string>> = {
 export const TRANSFERS: ReadonlySet<string> = new Set(["30", "58"]);
 export const PAYMENT_UNDEFINED = "1";
 
-/** What may be attached. @source EN 16931, BR-CL-24 */
-export const ATTACHMENT_TYPES: ReadonlySet<string> = new Set([
-  "application/pdf",
-  "image/png",
-  "image/jpeg",
-  "text/csv",
-  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-  "application/vnd.oasis.opendocument.spreadsheet",
-]);
+const ZIP = /^PK\u0003\u0004/u;
+/** What may be attached, and how the first octets of such a file read as Latin-1. @source EN 16931, BR-CL-24 */
+export const ATTACHMENT_TYPES: Readonly<Record<string, RegExp>> = {
+  // Readers of PDF look for the beginning in the first kilobyte.
+  "application/pdf": /%PDF-/u,
+  "image/png": /^\u0089PNG\r\n\u001a\n/u,
+  "image/jpeg": /^\u00ff\u00d8\u00ff/u,
+  // Text without control characters, or in UTF-16 with its mark.
+  "text/csv": /^(?:\u00ff\u00fe|\u00fe\u00ff|[^\u0000-\u0008\u000e-\u001f\u007f]*$)/u,
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ZIP,
+  "application/vnd.oasis.opendocument.spreadsheet": ZIP,
+};
 
 /** Participants of Slovakia are named by their tax id under this scheme. */
 export const SLOVAK_SCHEME = "0245";

@@ -35,6 +35,7 @@ export function writeUbl(draft: Draft): string {
     tree("AccountingCustomerParty", partyOf(draft.buyer, draft, "buyer")),
     deliveryOf(draft),
     paymentOf(draft),
+    tree("PaymentTerms", leaf("Note", draft.paymentTerms)),
     ...allowancesOf(draft, totals),
     taxOf(draft, totals),
     sumsOf(draft, totals),

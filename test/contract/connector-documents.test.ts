@@ -106,6 +106,74 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
     expect([again.status, again.json["id"], again.json["replayed"]]).toEqual([200, first.json["id"], true]);
   });
 
+  // enterprise.md, Connector document: "customerRef … externalId … number … buyerReference … recipient object: country
+  // (string) and taxId (company id, tax id or VAT id); an exact Peppol id is optional … lines items {description, quantity,
+  // unitPrice, vatRate (number, percent)}"
+  test("a body with the members of the specification alone is created: the recipient's name and address are those of the directory", async () => {
+    const externalId = randomUUID();
+    const { sql } = t.db;
+    await sql`update firm set address = '{"street":"Dlhá 1","city":"Nitra","zip":"949 01"}' where id = ${t.sandbox.receiver.firmId}`;
+    for (const recipient of [
+      { country: "SK", taxId: dic },
+      { country: "SK", networkId: t.sandbox.receiver.participantId },
+    ]) {
+      const number = `C-${randomUUID().slice(0, 8)}`;
+      const body = {
+        customerRef: SELLER,
+        externalId: `${externalId}/${number}`,
+        number,
+        buyerReference: "4100",
+        recipient,
+        lines: [{ description: "Paper", quantity: 3, unitPrice: 23.9, vatRate: 23 }],
+      };
+      const made = await create(body);
+      expect([made.status, made.text]).toEqual([201, made.text]);
+      expect(made.json["recipient"]).toMatchObject({
+        name: "Príjemca a. s.",
+        country: "SK",
+        resolution: "taxId" in recipient ? "verified" : "declared",
+      });
+      expect(made.json["dueDate"]).toBeNull();
+      const ubl = await call("GET", `/documents/${String(made.json["id"])}/ubl?${as(SELLER)}`);
+      expect(ubl.text).toMatch(/<cbc:CityName>Nitra<[^]*<cac:PaymentTerms><cbc:Note>As agreed/u);
+      expect((await create(body)).json["id"]).toBe(made.json["id"]);
+    }
+  });
+
+  test("a recipient that only its tax id names is declared, not verified; without a name anywhere the answer names it", async () => {
+    const recipient = { country: "SK", taxId: "2099999999" };
+    const unnamed = await create(invoice({ recipient }));
+    expect([unnamed.status, errorOf(unnamed)["field"]]).toEqual([422, "recipient.name"]);
+    const named = await create(invoice({ recipient: { ...recipient, name: "Elsewhere, s. r. o." } }));
+    expect([named.status, named.json["recipient"]]).toMatchObject([201, { resolution: "declared" }]);
+  });
+
+  test("ids of two companies are 422 naming the one that does not fit: nothing goes to either", async () => {
+    const companyId = "99000025";
+    const answer = await create(
+      invoice({ recipient: { country: "SK", name: "Buyer", companyId, taxId: "2020202020" } }),
+    );
+    expect([answer.status, errorOf(answer)["field"]]).toEqual([422, "recipient.taxId"]);
+    expect(JSON.stringify(errorOf(answer)["details"])).toContain("RECIPIENT-CONFLICT");
+    const fits = await create(invoice({ recipient: { country: "SK", name: "Buyer", companyId, taxId: dic } }));
+    expect([fits.status, fits.text]).toEqual([201, fits.text]);
+  });
+
+  test("a repeat is one also when the directory does not know the recipient any more", async () => {
+    const { sql } = t.db;
+    const { firmId } = t.sandbox.receiver;
+    await sql`update firm set ico = '99999991' where id = ${firmId}`;
+    const body = invoice({ recipient: { country: "AT", name: "Buyer", companyId: "99999991" } });
+    const first = await create(body);
+    expect([first.status, first.text]).toEqual([201, first.text]);
+    await sql`update firm set ico = '99000025' where id = ${firmId}`;
+    const again = await create(body);
+    expect([again.status, again.json["id"], again.json["replayed"]]).toEqual([200, first.json["id"], true]);
+    const other = await create(invoice({ recipient: body["recipient"], iban: "SK00" }));
+    const fields = (errorOf(other)["details"] as { readonly field: string }[]).map(({ field }) => field);
+    expect([other.status, fields.sort()]).toEqual([422, ["iban", "recipient.companyId"]]);
+  });
+
   // rulings §11: "Same key and body: 200 with replayed:true (201 the first time); other body: 409 IDEMPOTENCY_CONFLICT.
   // Same externalId with another body: 409 EXTERNAL_ID_CONFLICT."
   test("Idempotency-Key with another body: 409 IDEMPOTENCY_CONFLICT; same externalId with another body: 409 EXTERNAL_ID_CONFLICT", async () => {

@@ -69,6 +69,7 @@ export const anyInvoice = fc.record({
   note: optional(words),
   iban: fc.constantFrom("SK3112000000198742637541", "SK31 1200 0000 1987 4263 7541", undefined),
   paymentMethod: fc.constantFrom(undefined, "bank_transfer", "card", "58"),
+  paymentTerms: optional(words),
   variableSymbol: fc.constantFrom(undefined, "2026000123"),
   buyerReference: words,
   precedingInvoiceRef: optional(words),

@@ -35,7 +35,7 @@ export interface SendRequest {
   readonly resolution?: RecipientResolution | undefined;
 }
 
-/** Whether the caller named the participant itself, or a directory or its tax id did. */
+/** Whether a directory has named the participant, or the caller has: by its id, or by the tax id that makes one. */
 export type RecipientResolution = "verified" | "declared";
 
 /** A request of which nothing is left to say: its door has declared it, or its document has. */

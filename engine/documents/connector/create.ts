@@ -2,13 +2,12 @@
 import { createHash } from "node:crypto";
 
 import { Refusal } from "../../base/errors.js";
-import { parseParticipantId } from "../../base/ids.js";
-import type { ParticipantId } from "../../base/ids.js";
 import { bodyField, invoiceOfBody } from "../../invoices/connector/to-invoice.js";
-import type { CompanyKey } from "../../storage/identity/directory.js";
 import type { SendReply } from "../accept/request.js";
 import type { Handed } from "../send/handed.js";
 import type { SendFacts } from "../send/send.js";
+import { completed, NAME_THE_RECIPIENT, recipientOf } from "./recipient.js";
+import type { DirectoryPort, NamedRecipient } from "./recipient.js";
 
 /** A create body, as its schema has read it. */
 export interface CreateBody extends Readonly<Record<string, unknown>> {
@@ -16,18 +15,11 @@ export interface CreateBody extends Readonly<Record<string, unknown>> {
   readonly externalId: string;
   readonly delivery?: "send" | "stage" | undefined;
   readonly issueDate?: string | undefined;
-  readonly recipient: {
-    readonly country: string;
-    readonly companyId?: string | undefined;
-    readonly taxId?: string | undefined;
-    readonly vatId?: string | undefined;
-    readonly networkId?: string | undefined;
-  };
+  readonly dueDate?: string | undefined;
+  readonly recipient: NamedRecipient;
 }
 
-interface CreatePorts {
-  /** The participant of a company; undefined when the directory has none. @throws Refusal TEMPORARY */
-  find(company: CompanyKey): Promise<{ readonly participantId: ParticipantId } | undefined>;
+interface CreatePorts extends DirectoryPort {
   /** @throws Refusal of the door connector */
   send(handed: Handed, facts: SendFacts): Promise<SendReply>;
 }
@@ -47,52 +39,8 @@ export function derivedKey(customerRef: string, externalId: string): string {
   return `connector:v1:${hash.digest("hex")}`;
 }
 
-/** What names a company, in the order in which it is looked up. */
-const COMPANY_KEYS = [
-  ["companyId", "ico"],
-  ["taxId", "dic"],
-  ["vatId", "icDph"],
-] as const;
-
-/** The scheme of Slovak tax ids, under which every taxable person of Slovakia is reached. */
-const SLOVAK_TAX_ID = "0245";
-
-/**
- * To whom a document goes: the participant that the body names, that of the company in the directory, or the one that
- * its Slovak tax id makes.
- * @throws Refusal DOCUMENT_INVALID when nobody is known by what is named; TEMPORARY
- */
-async function recipientOf(
-  { find }: Pick<CreatePorts, "find">,
-  { recipient }: Pick<CreateBody, "recipient">,
-): Promise<ParticipantId> {
-  const named = recipient.networkId === undefined ? undefined : parseParticipantId(recipient.networkId);
-  if (named !== undefined) return named;
-  for (const [member, by] of COMPANY_KEYS) {
-    const value = recipient[member]?.trim();
-    const entry = value === undefined ? undefined : await find({ by, value });
-    if (entry !== undefined) return entry.participantId;
-  }
-  const taxId = recipient.taxId ?? recipient.vatId?.replace(/^SK/u, "");
-  const made =
-    recipient.country === "SK" && taxId !== undefined
-      ? parseParticipantId(`${SLOVAK_TAX_ID}:${taxId.trim()}`)
-      : undefined;
-  if (made !== undefined) return made;
-  const field = COMPANY_KEYS.map(([member]) => member).find((member) => recipient[member] !== undefined);
-  throw new Refusal(
-    "DOCUMENT_INVALID",
-    [
-      {
-        field: `recipient.${field ?? "networkId"}`,
-        ruleId: "RECIPIENT-UNKNOWN",
-        severity: "fatal",
-        message: "The directory knows no participant of this company.",
-      },
-    ],
-    { nextAction: "Name the recipient by networkId, its participant id, or by another of its ids." },
-  );
-}
+/** Peppol asks for a day or for words; a day that nobody has agreed on would be our invention. */
+const TERMS_UNSAID = "As agreed / Podľa dohody";
 
 /** What to do about findings, in a sentence. */
 const REPAIR = "Correct the members that details names, and send the request again under the same key.";
@@ -109,9 +57,13 @@ export async function createDocument(
   body: CreateBody,
   { today, ...facts }: Omit<SendFacts, "door" | "externalId"> & { readonly today: string },
 ): Promise<SendReply> {
-  const { externalId, customerRef, delivery } = body;
-  const participant = await recipientOf(ports, body);
-  const invoice = invoiceOfBody({ ...body, issueDate: body.issueDate ?? today }, participant);
+  const { externalId, customerRef, recipient, delivery } = body;
+  const { participant, resolution, company, faults } = await recipientOf(ports, recipient);
+  const whole = { ...body, recipient: completed(recipient, company), issueDate: body.issueDate ?? today };
+  const invoice = {
+    ...invoiceOfBody(whole, participant),
+    ...(body.dueDate === undefined ? { paymentTerms: TERMS_UNSAID } : {}),
+  };
   try {
     return await ports.send(
       { form: "json", invoice, body, memberOf: bodyField },
@@ -120,13 +72,17 @@ export async function createDocument(
         door: "connector",
         externalId: externalId.trim(),
         staged: delivery === "stage",
-        resolution: body.recipient.networkId === undefined ? "verified" : "declared",
+        resolution,
         idempotencyKey: facts.idempotencyKey ?? derivedKey(customerRef, externalId),
       },
     );
   } catch (error) {
-    if (error instanceof Refusal && error.reason === "DOCUMENT_INVALID" && error.extras.nextAction === undefined)
-      throw new Refusal(error.reason, error.details, { ...error.extras, nextAction: REPAIR });
-    throw error;
+    if (!(error instanceof Refusal) || error.reason !== "DOCUMENT_INVALID") throw error;
+    const { reason, details, extras } = error;
+    const said =
+      participant === undefined
+        ? [...faults, ...details.filter(({ field }) => field !== "recipient.networkId")]
+        : details;
+    throw new Refusal(reason, said, { nextAction: participant === undefined ? NAME_THE_RECIPIENT : REPAIR, ...extras });
   }
 }

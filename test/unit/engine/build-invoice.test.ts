@@ -51,9 +51,39 @@ describe("an invoice as JSON becomes UBL", () => {
     expect(xml).toContain('mimeCode="application/pdf" filename="a&amp;b.pdf">JVBERi0=<');
   });
 
+  test.each([
+    ["application/pdf", "junk before it\n%PDF-1.4"],
+    ["image/png", "\u0089PNG\r\n\u001a\n\u0000"],
+    ["image/jpeg", "\u00ff\u00d8\u00ff\u00e0"],
+    ["text/csv", "Názov;Počet\r\nČaj;1\r\n"],
+    ["text/csv", "\u00ff\u00fea\u0000;\u0000"],
+    ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "PK\u0003\u0004\u0014\u0000"],
+    ["application/vnd.oasis.opendocument.spreadsheet", "PK\u0003\u0004\u0014\u0000"],
+  ])("a file of the type %s is attached that begins as such files do", (mimeType, octets) => {
+    const content = Buffer.from(octets, octets.includes("Č") ? "utf8" : "latin1").toString("base64");
+    const { findings, problems } = build({ attachments: [{ fileName: "príloha (1)", mimeType, content }] });
+    expect([findings, problems]).toEqual([[], []]);
+  });
+
+  test.each(["invoice", "credit_note", "self_billing"])(
+    "terms of payment in words stand for the day on which it is due in the kind %s",
+    (documentType) => {
+      const { xml, findings } = build({ documentType, dueDate: undefined, paymentTerms: "Do 14 dní & bez skonta" });
+      expect(findings).toEqual([]);
+      expect(xml).toContain("<cac:PaymentTerms><cbc:Note>Do 14 dní &amp; bez skonta</cbc:Note></cac:PaymentTerms>");
+    },
+  );
+
   test("a number of 17 digits is exact as text", () => {
     const { xml, findings } = build({ items: [{ ...ITEM, quantity: "123456789.12345678" }] });
     expect([findings, xml.includes(">123456789.12345678<")]).toEqual([[], true]);
+  });
+
+  test("a number below a millionth is one, a number with more places than are read is none", () => {
+    const { xml, findings } = build({ items: [{ ...ITEM, quantity: 2_000_000, unitPrice: 0.0000005 }] });
+    expect([findings, xml.includes(">0.0000005<")]).toEqual([[], true]);
+    expect(xml).toContain('<cbc:LineExtensionAmount currencyID="EUR">1.00</cbc:LineExtensionAmount>');
+    expect(build({ items: [{ ...ITEM, unitPrice: 5e-9 }] }).problems).toEqual(["items[0].unitPrice JSON-NUMBER"]);
   });
 
   test("markup in a text stays text", () => {
@@ -70,8 +100,9 @@ describe("an invoice as JSON becomes UBL", () => {
 });
 
 describe("what cannot be is refused with the name of the member", () => {
-  const big = Buffer.alloc(8_000_000).toString("base64");
+  const big = Buffer.alloc(8_000_000, "%PDF-").toString("base64");
   const pdf = { fileName: "a.pdf", mimeType: "application/pdf" };
+  const content = Buffer.from("%PDF-1.7").toString("base64");
   test.each<[string, object, string]>([
     ["a kind of document", { documentType: "proforma" }, "documentType JSON-CODE"],
     ["a day", { issueDate: "2026-02-30" }, "issueDate JSON-DATE"],
@@ -117,6 +148,28 @@ describe("what cannot be is refused with the name of the member", () => {
       { attachments: [big, big].map((content) => ({ ...pdf, content })) },
       "attachments[1].content JSON-ATTACHMENT",
     ],
+    ...["../../etc/passwd", "C:\\a.pdf", "/a.pdf", "..", "a\nb.pdf", "a\u202efdp.exe"].map(
+      (fileName): [string, object, string] => [
+        `the file name ${JSON.stringify(fileName)}`,
+        { attachments: [{ ...pdf, content, fileName }] },
+        "attachments[0].fileName JSON-FILE-NAME",
+      ],
+    ),
+    ...(
+      [
+        ["application/pdf", "MZ\u0090\u0000"],
+        ["application/pdf", "<html><script>alert(1)</script>"],
+        ["image/png", "%PDF-1.7"],
+        ["image/jpeg", "\u0089PNG\r\n\u001a\n"],
+        ["text/csv", "PK\u0003\u0004"],
+        ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "a;b"],
+      ] as const
+    ).map(([mimeType, octets]): [string, object, string] => [
+      `what begins with ${JSON.stringify(octets)} as ${mimeType}`,
+      { attachments: [{ fileName: "a", mimeType, content: Buffer.from(octets, "latin1").toString("base64") }] },
+      "attachments[0].content JSON-FILE-TYPE",
+    ]),
+    ["a sum without a day or words", { dueDate: undefined }, "dueDate JSON-MISSING"],
     ["a name of Object itself", { documentType: "constructor" }, "documentType JSON-CODE"],
   ])("%s that cannot be is refused, and named", (_, change, problem) => {
     const { xml, problems } = build(change);

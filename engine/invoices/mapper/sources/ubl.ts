@@ -193,7 +193,7 @@ class UblReader {
     return this.#taken.elements(this.#root, "AdditionalDocumentReference").flatMap((reference) => {
       const embedded = this.#taken.element(reference, "Attachment", "EmbeddedDocumentBinaryObject");
       const mimeType = embedded === undefined ? undefined : attributeOf(embedded, "mimeCode");
-      if (embedded === undefined || mimeType === undefined || !ATTACHMENT_TYPES.has(mimeType)) return [];
+      if (embedded === undefined || mimeType === undefined || !Object.hasOwn(ATTACHMENT_TYPES, mimeType)) return [];
       const id = this.#taken.text(reference, "ID");
       const fileName = attributeOf(embedded, "filename") ?? id ?? "attachment";
       const description = this.#taken.text(reference, "DocumentDescription");
