@@ -43,6 +43,8 @@ export type BoxTrigger = (typeof BOX_TRIGGERS)[number];
 
 /** Steps that the timeline of an item tells; what becomes of its documents stands there under their own events. */
 export const BOX_EVENTS = ["created", ...BOX_OPERATIONS, "postponed", "failed", "rules_refused", "expired"] as const;
+/** What happens to an item. */
+export type BoxEvent = (typeof BOX_EVENTS)[number];
 
 const to = <S extends BoxState>(state: S) => ({ to: state, emits: [] }) as const;
 const waiting = {

@@ -73,6 +73,7 @@ export const TIMELINE_KINDS = [
   "document.attempt_failed",
   "document.mls_ignored",
   "document.response_ignored",
+  "document.marked",
 ] as const;
 export type TimelineKind = (typeof TIMELINE_KINDS)[number];
 

@@ -224,7 +224,7 @@ const readRows = (ports: BoxPorts): readonly Route[] => [
     responses: { 200: { description: "The item, without its payload.", schema: detail } },
     handler: async ({ firm, params }) => ({
       status: 200,
-      body: (await ports.item(firm.firmId, params.itemId)) as unknown as z.input<typeof detail>,
+      body: await ports.item(firm.firmId, params.itemId),
     }),
   }),
 ];

@@ -180,6 +180,13 @@ describe.each(serverForms)("handling documents over %s", (form) => {
     const detail = (await asSeller(`GET /documents/${sent}`)).json;
     expect((detail["marks"] as Row[]).map(({ state }) => state)).toEqual(["delivered", "failed", "read", "processed"]);
     expect(detail["acknowledgedAt"]).toEqual(INSTANT);
+    const { events } = (await asSeller(`GET /documents/${sent}/events`)).json as { readonly events: readonly Row[] };
+    const marked = events.filter(({ eventType }) => eventType === "document.marked");
+    expect(marked.map(({ actor, detail: words, meta }) => [actor, words, meta])).toEqual(
+      ["delivered", "failed", "read", "processed"].map((mark) => ["api", null, { mark }]),
+    );
+    const pulled = (await asSeller(`GET /outbound/events?limit=500`)).json["events"] as readonly Row[];
+    expect(pulled.filter(({ event }) => event === "document.marked")).toEqual([]);
   });
 
   test("marking a received document as processed acknowledges it; the other marks leave it in the inbox", async () => {
@@ -189,6 +196,14 @@ describe.each(serverForms)("handling documents over %s", (form) => {
       expect([state, json["acknowledgedAt"]]).toEqual([state, null]);
     }
     expect((await asBuyer(`GET /inbound/documents/${received}`)).json).toMatchObject({ status: "received" });
+    const { timeline } = (await asBuyer(`GET /documents/${received}/support-packet`)).json as {
+      readonly timeline: readonly Row[];
+    };
+    expect(timeline.filter(({ eventType }) => eventType === "document.marked").map(({ code }) => code)).toEqual([
+      "read",
+      "delivered",
+      "failed",
+    ]);
     const { json } = await asBuyer(`POST /documents/${received}/mark`, { state: "processed" });
     expect((await asBuyer(`POST /documents/inbox/${received}/acknowledge`)).json["acknowledgedAt"]).toBe(
       json["acknowledgedAt"],

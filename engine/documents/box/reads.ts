@@ -3,9 +3,11 @@ import { isoInstant } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
 import type { BoxItemId, FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import type { BoxState } from "../../lifecycle/box.js";
+import type { BoxEvent, BoxState } from "../../lifecycle/box.js";
+import type { TimelineKind } from "../../lifecycle/document.js";
 import { boxTimeline, findBoxItem, findBoxMetadata, lastAttempts, listBoxItems } from "../../storage/box/items.js";
 import type { BoxAttemptRow, BoxItemRow, BoxQuery, BoxTimelineRow } from "../../storage/box/items.js";
+import type { ActorType } from "../../storage/identity/audit.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Json, Sql } from "../../storage/sql.js";
@@ -54,6 +56,9 @@ export interface BoxItem {
   readonly links: Readonly<Record<string, string>>;
 }
 
+/** What happened to an item by itself, or to a document that was made of it. */
+type BoxTimelineEvent = `box.${BoxEvent}` | TimelineKind;
+
 /** One item with its history. */
 export interface BoxDetail extends BoxItem {
   readonly metadata: Json;
@@ -64,7 +69,7 @@ export interface BoxDetail extends BoxItem {
     readonly sha256: string;
     readonly payloadStored: boolean;
   };
-  readonly attempts: readonly {
+  readonly attempts: {
     readonly number: number;
     readonly documentId: string;
     readonly startedAt: string;
@@ -74,10 +79,10 @@ export interface BoxDetail extends BoxItem {
     readonly retryable: boolean | null;
     readonly message: string | null;
   }[];
-  readonly timeline: readonly {
-    readonly event: string;
-    readonly status: string | null;
-    readonly actor: { readonly type: string; readonly id: string | null };
+  readonly timeline: {
+    readonly event: BoxTimelineEvent;
+    readonly status: BoxState | null;
+    readonly actor: { readonly type: ActorType; readonly id: string | null };
     readonly detail: string | null;
     readonly documentId: string | null;
     readonly occurredAt: string;
@@ -204,8 +209,10 @@ export async function readBoxItem(sql: Sql, firmId: FirmId, id: BoxItemId): Prom
   return itemOf(row, attempt);
 }
 
+const isOfDocument = (kind: BoxTimelineRow["kind"]): kind is TimelineKind => kind.startsWith("document.");
+
 const lineOf = (line: BoxTimelineRow): BoxDetail["timeline"][number] => ({
-  event: line.kind.includes(".") ? line.kind : `box.${line.kind}`,
+  event: isOfDocument(line.kind) ? line.kind : `box.${line.kind}`,
   status: line.status,
   // Documents say `api` of what came in through it; the item's own lines say by which key.
   actor: { type: line.actorType === "api" ? "api_key" : line.actorType, id: line.actorId },

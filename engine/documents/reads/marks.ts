@@ -2,7 +2,7 @@
 import { isoInstant } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
-import { participantKey } from "../../base/ids.js";
+import { newId, participantKey } from "../../base/ids.js";
 import type { FirmId, ParticipantId } from "../../base/ids.js";
 import { findDocumentOwner } from "../../storage/documents/firm-received.js";
 import type { DocumentOwner } from "../../storage/documents/firm-received.js";
@@ -49,7 +49,8 @@ export async function markOwned(
   { firmId, participantId }: Owner,
   { id, state, note }: Mark,
 ): Promise<Marked> {
-  const mark = { id, participantKey: participantKey(participantId), firmId, state, note, now: clock.now() };
+  const [key, now, eventId] = [participantKey(participantId), clock.now(), newId(clock)];
+  const mark = { id, participantKey: key, firmId, state, note, now, eventId };
   const done = await orTemporary(markDocument(sql, mark));
   if (done === undefined) throw new Refusal("NOT_FOUND");
   return {

@@ -2,6 +2,7 @@
 import { z } from "zod";
 
 import { OUTBOUND_STATES, TIMELINE_KINDS } from "../../lifecycle/document.js";
+import { evidenceMembers, link } from "./evidence-shape.js";
 import { MARK_STATES } from "./marks.js";
 import { RECEIVED_WORDS } from "./received.js";
 
@@ -36,6 +37,8 @@ export const packetShape = z.object({
       finishedAt: z.iso.datetime().nullable(),
     }),
   ),
-  evidence: z.record(z.string(), z.unknown()).describe("As the evidence of the document is answered."),
+  evidence: evidenceMembers
+    .extend({ links: z.object({ self: link, envelope: link }) })
+    .describe("As the evidence of the document is answered."),
   marks: z.array(z.object({ state: z.enum(MARK_STATES), markedAt: z.iso.datetime() })),
 });

@@ -12,13 +12,14 @@ import type { Json } from "../../storage/sql.js";
 import { readDocumentEvidence } from "./evidence.js";
 import { statusRecord } from "./lifecycle-reads.js";
 
+type Marking = Awaited<ReturnType<typeof listMarks>>[number];
 type PacketPorts = Parameters<typeof readDocumentEvidence>[0] & { readonly clock: Clock };
 
 /** What happened, without the words of others and without values of the document. */
 interface PacketEvent {
   readonly eventType: string;
   readonly actor: "system" | "user" | "api";
-  /** Of a status or a response. */
+  /** Of a status, a response or a mark. */
   readonly code: string | null;
   readonly occurredAt: string;
 }
@@ -29,7 +30,7 @@ const CODE = /^[A-Za-z0-9:._-]{1,40}$/u;
 function codeIn(meta: Json): string | null {
   if (typeof meta !== "object" || meta === null || Array.isArray(meta)) return null;
   const members = meta as Readonly<Record<string, Json>>;
-  const code = members["mls"] ?? members["response"];
+  const code = members["mls"] ?? members["response"] ?? members["mark"];
   return typeof code === "string" && CODE.test(code) ? code : null;
 }
 
@@ -40,6 +41,19 @@ const ruleSetsOf = (validation: Json): string[] => {
   const text = (validation as { readonly ruleSet?: Json } | null)?.ruleSet;
   return typeof text === "string" ? text.split(", ") : [];
 };
+
+/** What of a finding is ours: its rule, its place and our sentence. */
+const FINDING_MEMBERS = ["ruleId", "location", "message"] as const;
+type Finding = Partial<Record<(typeof FINDING_MEMBERS)[number], string>>;
+
+const findingOf = (stored: Json): Finding => {
+  const members = typeof stored === "object" && stored !== null ? (stored as Readonly<Record<string, Json>>) : {};
+  return Object.fromEntries(
+    FINDING_MEMBERS.flatMap((name) => (typeof members[name] === "string" ? [[name, members[name]]] : [])),
+  );
+};
+const verdictOf = (stored: ReturnType<typeof statusRecord>["validationResult"]) =>
+  stored === null ? null : { errors: stored.errors.map(findingOf), warnings: stored.warnings.map(findingOf) };
 
 /** What is known of a sent document beside its evidence. */
 async function sentParts({ sql }: PacketPorts, firmId: FirmId, id: DocumentId) {
@@ -54,7 +68,7 @@ async function sentParts({ sql }: PacketPorts, firmId: FirmId, id: DocumentId) {
   return {
     direction: "outbound" as const,
     status: statusRecord(record).status as string,
-    validation: statusRecord(record).validationResult,
+    validation: verdictOf(statusRecord(record).validationResult),
     versions: { ruleSets: ruleSetsOf(record.validationResult) },
     timeline: (events ?? []).map(({ kind, actor, meta, occurredAt }): PacketEvent => ({
       eventType: kind,
@@ -71,21 +85,27 @@ async function sentParts({ sql }: PacketPorts, firmId: FirmId, id: DocumentId) {
 }
 
 /** What is known of a received document beside its evidence. */
-async function receivedParts({ sql }: PacketPorts, firmId: FirmId, id: string) {
+async function receivedParts(
+  { sql }: PacketPorts,
+  { firmId, id, marks }: { readonly firmId: FirmId; readonly id: string; readonly marks: readonly Marking[] },
+) {
   const row = await orTemporary(findFirmReceived(sql, firmId, id));
   const happened = [
-    ["document.received", "system", row?.receivedAt],
-    ["document.shown", "api", row?.apiReceivedAt],
-    ["document.acknowledged", "api", row?.acknowledgedAt],
+    ["document.received", "system", null, row?.receivedAt],
+    ["document.shown", "api", null, row?.apiReceivedAt],
+    ["document.acknowledged", "api", null, row?.acknowledgedAt],
+    ...marks.map(({ state, markedAt }) => ["document.marked", "api", state, markedAt] as const),
   ] as const;
   return {
     direction: "inbound" as const,
     status: row?.status.toLowerCase() ?? "held",
     validation: null,
     versions: { ruleSets: [] as string[] },
-    timeline: happened.flatMap(([eventType, actor, at]): PacketEvent[] =>
-      at === null || at === undefined ? [] : [{ eventType, actor, code: null, occurredAt: isoInstant(at.getTime()) }],
-    ),
+    timeline: happened
+      .flatMap(([eventType, actor, code, at]): PacketEvent[] =>
+        at === null || at === undefined ? [] : [{ eventType, actor, code, occurredAt: isoInstant(at.getTime()) }],
+      )
+      .sort((a, b) => (a.occurredAt < b.occurredAt ? -1 : a.occurredAt > b.occurredAt ? 1 : 0)),
     attempts: [],
   };
 }
@@ -97,8 +117,9 @@ async function receivedParts({ sql }: PacketPorts, firmId: FirmId, id: string) {
  */
 export async function readSupportPacket(ports: PacketPorts, firmId: FirmId, id: string) {
   const evidence = await readDocumentEvidence(ports, firmId, id);
-  const parts = (await sentParts(ports, firmId, id as DocumentId)) ?? (await receivedParts(ports, firmId, id));
   const marks = await orTemporary(listMarks(ports.sql, firmId, id));
+  const parts =
+    (await sentParts(ports, firmId, id as DocumentId)) ?? (await receivedParts(ports, { firmId, id, marks }));
   return {
     documentId: id,
     generatedAt: isoInstant(ports.clock.now()),

@@ -3,9 +3,9 @@ import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { BoxItemId, FirmId, IntegratorId, KeyId, ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import type { BoxState } from "../../lifecycle/box.js";
-import type { OutboundState } from "../../lifecycle/document.js";
-import type { AuditStamp } from "../identity/audit.js";
+import type { BoxEvent, BoxState } from "../../lifecycle/box.js";
+import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
+import type { ActorType, AuditStamp } from "../identity/audit.js";
 import { stampParameter } from "../identity/audit.js";
 import type { Json, Sql } from "../sql.js";
 
@@ -228,9 +228,11 @@ export async function lastAttempts(
 
 /** One line of what happened to an item or to its documents. */
 export interface BoxTimelineRow {
-  readonly kind: string;
-  readonly status: string | null;
-  readonly actorType: string;
+  readonly kind: BoxEvent | TimelineKind;
+  /** Of the item after this step; null for what happened to a document. */
+  readonly status: BoxState | null;
+  /** `api` is what documents say of whoever calls. */
+  readonly actorType: ActorType | "api";
   readonly actorId: string | null;
   readonly detail: string | null;
   readonly documentId: string | null;

@@ -26,12 +26,14 @@ export async function markDocument(
     readonly state: MarkState;
     readonly note: string | undefined;
     readonly now: Instant;
+    /** Of the line in the timeline, where this is the first mark of its state. */
+    readonly eventId: string;
   },
 ): Promise<(Omit<MarkRow, "state"> & { readonly acknowledgedAt: Date | null }) | undefined> {
   const [row] = await sql<(Omit<MarkRow, "state"> & { readonly acknowledgedAt: Date | null })[]>`
     select marked_at as "markedAt", note, acknowledged_at as "acknowledgedAt"
     from mark_document(${mark.id}, ${mark.participantKey}, ${mark.firmId}, ${mark.state}, ${mark.note ?? null},
-      ${isoInstant(mark.now)})`;
+      ${isoInstant(mark.now)}, ${mark.eventId})`;
   return row;
 }
 

@@ -206,7 +206,8 @@ export const connectorDocumentRoutes = (ports: ConnectorDocumentPorts): readonly
     method: "GET",
     path: "/connector/documents",
     summary: "List documents of a firm, sent and received",
-    description: "Oldest first; nextCursor leads on, also when hasMore is false: what comes later is behind it.",
+    description:
+      "Oldest first; nextCursor leads on, also when hasMore is false: what comes later is behind it. state chooses by what a document is at that moment; GET /connector/events tells of later changes.",
     request: {
       query: z.object({
         customerRef: z.string(),

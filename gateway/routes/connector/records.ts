@@ -144,7 +144,7 @@ export const connectorRecordRoutes = (ports: RecordPorts): readonly Route[] => [
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ params, firm }) => ({
       status: 200,
-      body: (await ports.supportPacket(firm.firmId, params.documentId)) as unknown as z.input<typeof packetShape>,
+      body: await ports.supportPacket(firm.firmId, params.documentId),
     }),
   }),
   route({

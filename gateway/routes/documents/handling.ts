@@ -162,7 +162,7 @@ const supportRows = (ports: HandlingPorts): readonly Route[] => [
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ firm, params }) => ({
       status: 200,
-      body: (await ports.supportPacket(firm.firmId, params.id)) as unknown as z.input<typeof packetShape>,
+      body: await ports.supportPacket(firm.firmId, params.id),
     }),
   }),
 ];

@@ -210,7 +210,8 @@ const outboundRows = (ports: PullPorts): readonly Route[] => [
     method: "GET",
     path: "/outbound/documents",
     summary: "Pull sent documents",
-    description: "In the order in which they were accepted. Go on with next_cursor after it was stored.",
+    description:
+      "In the order in which they were accepted. Go on with next_cursor after it was stored. status and business_status choose by what a document is at that moment: one that becomes it later does not come behind next_cursor, GET /outbound/events tells of it.",
     request: {
       query: z.object({
         since,
