@@ -83,30 +83,51 @@ interface InboxPageQuery {
   readonly now: Instant;
 }
 
-/** What an inbox holds, in the order of arrival, up to a number in each of its mailboxes and states. */
-const mailboxes = (sql: Sql, { firms, statuses, since }: InboxPageQuery, most: number) => sql`
-  select f.name, s.status, l.*
-  from (${firmsOf(sql, firms)}) as f join participant as p on p.firm_id = f.id
-  cross join unnest(${[...statuses]}::text[]) as s (status)
-  cross join lateral (
-    select d.id as row_id, d.position from received_document as d
-    where d.participant_key = p.key and d.firm_id = f.id and d.status = s.status
-      and (${since === undefined ? null : isoInstant(since)}::timestamptz is null
-        or d.received_at >= ${since === undefined ? null : isoInstant(since)}::timestamptz)
-    order by d.position limit ${most}
-  ) as l`;
+/** The mailboxes that are asked for: each participant of the firms in each of the states. */
+const mailboxes = (sql: Sql, { firms, statuses }: InboxPageQuery) => sql`
+  select f.id, f.name, p.key, s.status from (${firmsOf(sql, firms)}) as f join participant as p on p.firm_id = f.id
+  cross join unnest(${[...statuses]}::text[]) as s (status)`;
+
+/** The documents of the mailbox b, in the order of arrival. */
+const inMailbox = (sql: Sql, { since }: InboxPageQuery) => {
+  const from = since === undefined ? null : isoInstant(since);
+  return sql`
+    from received_document as d
+    where d.participant_key = b.key and d.firm_id = b.id and d.status = b.status
+      and (${from}::timestamptz is null or d.received_at >= ${from}::timestamptz)`;
+};
+
+/**
+ * The first `most` documents of all mailboxes together. Of each mailbox only a share is looked at first; the place of
+ * the last of the first `most` of these is behind the end of the page, so that no mailbox is read further. Whatever lies
+ * where, about 2 × most × √mailboxes entries of the index are read, where each mailbox by itself would be read `most` deep.
+ */
+const firstOf = (sql: Sql, query: InboxPageQuery, most: number) => sql`
+  box as materialized (${mailboxes(sql, query)}),
+  share as (select ceil(${most}::integer / sqrt(greatest(count(*), 1)))::integer as size from box),
+  horizon as materialized (
+    select case when count(*) < ${most} then 9223372036854775807 else max(h.position) end as position from (
+      select l.position from box as b cross join share
+      cross join lateral (select d.position ${inMailbox(sql, query)} order by d.position limit share.size) as l
+      order by l.position limit ${most}
+    ) as h
+  ),
+  first as (
+    select b.name, l.id as row_id, l.position from box as b cross join horizon as h
+    cross join lateral (
+      select d.id, d.position ${inMailbox(sql, query)} and d.position <= h.position order by d.position limit ${most}
+    ) as l
+    order by l.position limit ${most}
+  )`;
 
 /** Oldest first, one row more than the limit where there is a next page. */
 export async function listFirmReceived(sql: Sql, query: InboxPageQuery): Promise<FirmReceived[]> {
   const { offset, limit, now } = query;
   return sql<FirmReceived[]>`
-    with listed as materialized (
+    with ${firstOf(sql, query, offset + limit + 1)}, listed as materialized (
       select m.name as "firmName", m.position, row_number() over (order by m.position) <= ${limit} as is_shown,
         ${columns(sql)}
-      from (
-        select * from (${mailboxes(sql, query, offset + limit + 1)}) as a
-        order by a.position offset ${offset} limit ${limit + 1}
-      ) as m join received_document as r on r.id = m.row_id
+      from (select * from first order by position offset ${offset}) as m join received_document as r on r.id = m.row_id
     ), marked as (${marking(sql, now)})
     select * from listed order by position`;
 }
@@ -116,7 +137,8 @@ export async function countFirmReceived(sql: Sql, query: InboxPageQuery): Promis
   const most = LIMITS.firm_documents_counted_max;
   const [row] = await sql<{ readonly total: number }[]>`
     select count(*)::integer as total from (
-      select 1 from (${mailboxes(sql, query, most)}) as a limit ${most}) as counted`;
+      select 1 from (${mailboxes(sql, query)}) as b
+      cross join lateral (select 1 ${inMailbox(sql, query)} limit ${most}) as l limit ${most}) as counted`;
   return row?.total ?? 0;
 }
 
