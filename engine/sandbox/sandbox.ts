@@ -52,6 +52,8 @@ export interface ConnectedPeers {
   readonly answer: Peer;
   /** Sends a firm a document from outside. */
   send(order: { readonly to: ParticipantId; readonly kind: SampleKind; readonly lines: number }): Promise<Posted>;
+  /** Sends at once what would have been sent in a moment, and waits for it: the process is about to end. */
+  settle(): Promise<void>;
   stop(): void;
 }
 
@@ -102,26 +104,41 @@ function connectPeers(options: SandboxOptions, { accessPoint, keys, fateOf }: Pa
   const key = async () => (await keys()).key;
   const send = (posting: Posting): Promise<Posted> =>
     post({ key, lookup: accessPoint.lookup, jobs, http: client.request, clock }, posting);
-  const stopping = new AbortController();
-  let waiting = 0;
+  const ending = new AbortController();
+  /** What was promised by a fate and is not sent yet; at most LIMITS.sandbox_sequels_max. */
+  const promised = new Set<Promise<void>>();
 
-  /** After the receipt, so that the sender has it first. A fault here is the sandbox's own and no sender's. */
-  async function follow(fate: Fate, taken: InboundExchange): Promise<void> {
-    if (fate.sequel.kind === "nothing" || waiting >= LIMITS.sandbox_sequels_max) return;
-    waiting += 1;
+  /** Lets the sender have its receipt first, unless the process ends meanwhile. */
+  async function afterReceipt(): Promise<void> {
     try {
-      await pause(LIMITS.sandbox_sequel_after_ms, undefined, { signal: stopping.signal });
-      const posting =
-        fate.sequel.kind === "response"
-          ? await responseTo(taken, fate.sequel.code, options)
-          : statusAbout(taken, fate.sequel.rule, clock);
-      const posted = posting === undefined ? undefined : await send(posting);
-      log.info("sandbox.sequel_sent", { outcome: posted?.outcome ?? "unreadable", code: posted?.code ?? fate.name });
+      await pause(LIMITS.sandbox_sequel_after_ms, undefined, { signal: ending.signal });
     } catch (error) {
-      if (!stopping.signal.aborted) log.error("sandbox.sequel_failed", errorFields(error));
-    } finally {
-      waiting -= 1;
+      if (!ending.signal.aborted) throw error;
     }
+  }
+
+  /** A fault here is the sandbox's own and no sender's. */
+  async function answerBy({ name, sequel }: Fate, taken: InboundExchange): Promise<void> {
+    if (sequel.kind === "nothing") return;
+    try {
+      await afterReceipt();
+      const posting =
+        sequel.kind === "response"
+          ? await responseTo(taken, sequel.code, options)
+          : statusAbout(taken, sequel.rule, clock);
+      const posted = posting === undefined ? undefined : await send(posting);
+      log.info("sandbox.sequel_sent", { outcome: posted?.outcome ?? "unreadable", code: posted?.code ?? name });
+    } catch (error) {
+      log.error("sandbox.sequel_failed", errorFields(error));
+    }
+  }
+
+  async function follow(fate: Fate, taken: InboundExchange): Promise<void> {
+    if (promised.size >= LIMITS.sandbox_sequels_max) return;
+    const answered = answerBy(fate, taken);
+    promised.add(answered);
+    await answered;
+    promised.delete(answered);
   }
 
   return {
@@ -136,8 +153,11 @@ function connectPeers(options: SandboxOptions, { accessPoint, keys, fateOf }: Pa
       log,
     }),
     send: (order) => send(samplePosting(order, clock)),
+    settle: async () => {
+      ending.abort();
+      await Promise.race([Promise.all(promised), pause(LIMITS.sandbox_settle_ms, undefined, { ref: false })]);
+    },
     stop: () => {
-      stopping.abort();
       client.close();
     },
   };

@@ -456,6 +456,8 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     release: (id) => actors.ask(document, id, "Release", null),
     dispatch: async () => {
       const capacityOf = accessPoint?.capacityOf ?? loopbackCapacity;
+      // While the listener is still there and nothing more is sent to them.
+      if (peers !== undefined) stack.add(() => peers.settle());
       if (options.role === "gateway") return;
       const meter = startMeter({ sql, clock, log });
       stack.add(() => meter.stop());

@@ -12,6 +12,7 @@ import { FATES } from "../../engine/sandbox/fates.js";
 import { accessToken, http, INVOICE_TYPE, invoiceXml, sendParts, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
+import { freshDatabase } from "../support/postgres.js";
 
 let running: TestEngine;
 let sender: string;
@@ -107,6 +108,35 @@ test.each(["AB", "IP", "AP", "RE", "PD"])(
     });
   },
 );
+
+test("an answer that is promised when its process ends is sent before it does", async () => {
+  const db = await freshDatabase();
+  const other = await startTestEngine({ transport: "as4", db });
+  try {
+    const { sandbox } = other;
+    const [from, to] = [sandbox.sender.participantId, idOf("answered_ap")];
+    const sent = await http(
+      "POST",
+      `${sandbox.sapiBaseUrl}/document/send`,
+      {
+        authorization: `Bearer ${await accessToken(sandbox, sandbox.sender)}`,
+        "x-peppol-participant-id": from,
+        "idempotency-key": randomUUID(),
+        "content-type": "application/json",
+      },
+      JSON.stringify(sendParts(from, to, invoiceXml(from, to), { documentTypeId: INVOICE_TYPE })),
+    );
+    expect([sent.status, sent.text]).toEqual([202, sent.text]);
+    await eventually("the receipt", async () => {
+      const rows = await db.sql`select 1 from document where status = 'delivered'`;
+      return rows.length > 0;
+    });
+  } finally {
+    await other.stop();
+  }
+  expect(await db.sql`select kind from inbound_status`).toEqual([{ kind: "invoice_response" }]);
+  await db.drop();
+});
 
 test("`MLS RE with a rule`: a delivered document becomes rejected, and its evidence names the status", async () => {
   const id = await accepted("mls_re");
