@@ -377,6 +377,11 @@ describe.each(serverForms)("the %s form", (form) => {
       dic: "2169999999",
       contactEmail: "firma@firma.example",
     };
+    const registration = await api(t, other.key.token, "POST /white-label/participants/registrations", {
+      body: { customerRef: "wl", dic: "2169999998", companyEmail: "firma@firma.example", verificationToken: "token" },
+      headers: { "idempotency-key": randomUUID() },
+    });
+    expect([registration.status, registration.text]).toEqual([201, registration.text]);
     /** By the beginning of a path: an id that is there and belongs to others. */
     const ids: readonly (readonly [RegExp, string])[] = [
       [/^\/(document\/receive|documents\/inbox|inbound\/documents|connector\/documents)\//, received],
@@ -388,10 +393,12 @@ describe.each(serverForms)("the %s form", (form) => {
       [/^\/integrator\/keys\//, other.key.id],
       [/^\/consent-offers\//, await made("POST /consent-offers", offer)],
       [/^\/onboarding-requests\//, await made("POST /onboarding-requests", wish)],
+      [/^\/white-label\/operations\//, String(registration.json["id"])],
+      [/^\/white-label\/participants\//, String(registration.json["participantId"])],
     ];
-    // Participants and companies are no tenant's, templates are named by each tenant alike; of dead letters and of White
-    // Label, whose ids take long to make, their own tests promise the same.
-    const OTHERWISE = /^\/(peppol|company|connector\/mapper\/templates|webhook-dead-letter|white-label)\//;
+    // Participants and companies are no tenant's, templates are named by each tenant alike; of dead letters, whose ids
+    // take long to make, their own test promises the same.
+    const OTHERWISE = /^\/(peppol|company|connector\/mapper\/templates|webhook-dead-letter)\//;
     for (const row of publishedRows.filter(({ path }) => path.includes("{") && !OTHERWISE.test(path))) {
       const [, theirs = ""] = ids.find(([path]) => path.test(row.path)) ?? [];
       expect(theirs, row.path).not.toBe("");

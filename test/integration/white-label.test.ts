@@ -2,24 +2,29 @@
  * White Label over another SMP: a stand-in that speaks the REST interface strictly and fails as it is told. Goal: an
  * identity is never taken over and never asked for twice, whatever is cut off where, and the token is nowhere to read.
  */
+import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
+import { EXIT } from "../../gateway/commands/command.js";
 import { IDS_NS, SMP_NS } from "../../engine/peppol/discovery/smp-document.js";
 import { PARTICIPANT_CAPABILITIES } from "../../engine/peppol/discovery/capabilities.js";
 import { ownRegistry } from "../../engine/peppol/registry/own.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { attributeOf, childrenNamed, onlyChild, parseXml, textOf } from "../../validators/xml/tree.js";
-import { http, startTestEngine } from "../support/engine.js";
+import { http, MASTER_KEY, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { api, faultOf, newPartner, tokenOf } from "../support/partners.js";
 import type { Partner } from "../support/partners.js";
+import { PROJECT } from "../support/process.js";
+import { seedFirm } from "../support/seed.js";
 
 /** What the stand-in does with one write, before or after it has done it. */
 type Fault = { readonly at: "group" | "metadata" | "migration"; readonly does: number | "cut before" | "cut after" };
@@ -135,6 +140,8 @@ async function startOtherSmp(): Promise<OtherSmp> {
   });
 }
 
+const EVERY_TYPE = new Set(PARTICIPANT_CAPABILITIES.map(({ documentTypeId }) => documentTypeId));
+
 let companies = 0;
 const newDic = (): string => String(2_180_000_000 + (companies += 1));
 const wishOf = (dic: string, changes: object = {}) => ({
@@ -147,6 +154,7 @@ const wishOf = (dic: string, changes: object = {}) => ({
 
 let db: TestDatabase;
 let smp: OtherSmp;
+let whiteLabelSmp: string;
 let nodes: TestEngine[];
 let partner: Partner;
 /** Of the partner, by node: each names its own address as the issuer. */
@@ -155,9 +163,10 @@ let tokens: readonly string[];
 beforeAll(async () => {
   [db, smp] = await Promise.all([freshDatabase(), startOtherSmp()]);
   const address = new URL(smp.url);
-  const WHITE_LABEL_SMP = `http://${USER}:${encodeURIComponent(PASSWORD)}@${address.host}`;
-  const first = await startTestEngine({ transport: "as4", db, config: { WHITE_LABEL_SMP } });
-  nodes = [first, await startTestEngine({ transport: "as4", db, config: { WHITE_LABEL_SMP } })];
+  whiteLabelSmp = `http://${USER}:${encodeURIComponent(PASSWORD)}@${address.host}`;
+  const config = { WHITE_LABEL_SMP: whiteLabelSmp };
+  const first = await startTestEngine({ transport: "as4", db, config });
+  nodes = [first, await startTestEngine({ transport: "as4", db, config })];
   partner = await newPartner(first);
   tokens = await tokensOf(partner);
 });
@@ -171,6 +180,33 @@ beforeEach(() => {
   smp.isBlind = false;
   smp.calls.length = 0;
 });
+
+/** Runs `kurier white-label …` beside the engines. */
+const kurier = (
+  ...args: readonly string[]
+): Promise<{ readonly status: number | null; readonly out: string; readonly err: string }> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "white-label", ...args], {
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        DATA_DIR: node().dataDir,
+        DATABASE_URL: db.url,
+        MASTER_KEY: MASTER_KEY.toString("base64"),
+        PUBLIC_URL: node().engine.publicUrl,
+        WHITE_LABEL_SMP: whiteLabelSmp,
+      },
+    });
+    let [out, err] = ["", ""];
+    child.stdout.on("data", (chunk: Buffer) => {
+      out += chunk.toString();
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      err += chunk.toString();
+    });
+    child.on("close", (status) => {
+      resolve({ status, out, err });
+    });
+  });
 
 const tokensOf = ({ key }: Partner): Promise<string[]> => Promise.all(nodes.map((one) => tokenOf(one, key)));
 const node = (at = 0): TestEngine => nodes[at % nodes.length] as TestEngine;
@@ -195,9 +231,7 @@ test("a participant is put into the other SMP with everything that it takes, and
   const dic = newDic();
   const { status, json } = await post("registrations", wishOf(dic));
   expect([status, json["status"]]).toEqual([201, "succeeded"]);
-  expect(smp.groups.get(`0245:${dic}`)).toEqual(
-    new Set(PARTICIPANT_CAPABILITIES.map(({ documentTypeId }) => documentTypeId)),
-  );
+  expect(smp.groups.get(`0245:${dic}`)).toEqual(EVERY_TYPE);
   const secret = `verify-${dic}-secret`;
   expect(smp.tokens.get(`0245:${dic}`)).toBe(secret);
   expect(smp.calls.join("\n")).not.toContain(secret);
@@ -269,12 +303,76 @@ describe("a registry whose outcome nobody knows", () => {
       smp.isBlind = false;
       const released = await release(first.json["id"]);
       expect([released.status, released.json["status"]]).toEqual([200, end]);
+      expect(smp.groups.get(`0245:${dic}`)).toEqual(end === "succeeded" ? EVERY_TYPE : undefined);
       expect((await release(first.json["id"])).status).toBe(409);
       expect((await operation(first.json["id"]))["status"]).toBe(end);
       const next = await post("registrations", wishOf(dic, { customerRef: `next-${dic}` }));
       expect(next.status).toBe(end === "succeeded" ? 409 : 201);
     },
   );
+
+  test("a review stays open while the registry does not take what is missing of a participant", async () => {
+    const dic = newDic();
+    smp.fault = { at: "metadata", does: 503 };
+    const { json } = await post("registrations", wishOf(dic));
+    expect((await release(json["id"])).status).toBe(409);
+    expect((await operation(json["id"]))["status"]).toBe("manual_review");
+    smp.fault = undefined;
+    expect((await release(json["id"])).json["status"]).toBe("succeeded");
+    expect(smp.groups.get(`0245:${dic}`)).toEqual(EVERY_TYPE);
+  });
+
+  test("a review about an identity that another firm here was given meanwhile ends, and the firm keeps it", async () => {
+    const dic = newDic();
+    const id = randomUUID();
+    const firmId = await seedFirm(db.sql, `0245:${dic}`);
+    smp.groups.set(`0245:${dic}`, new Set(EVERY_TYPE));
+    await db.sql`
+      insert into white_label_operation (id, integrator_id, operation_type, status, version, customer_ref, dic,
+        participant_key, company_email, error_code, asked_at, created_at, updated_at)
+      values (${id}, ${partner.integratorId}, 'registration', 'manual_review', 2, ${`ref-${dic}`}, ${dic},
+        ${`0245:${dic}`}, 'a@b.example', 'IDENTIFIER_TAKEN', now(), now(), now())`;
+    expect((await release(id)).json["status"]).toBe("released");
+    expect(await db.sql`select firm_id from participant where key = ${`0245:${dic}`}`).toEqual([{ firm_id: firmId }]);
+  });
+
+  test("an operator lists what is under review and ends it by the command line, in a process of its own", async () => {
+    const [dic, other] = [newDic(), newDic()];
+    smp.fault = { at: "group", does: "cut after" };
+    const { json: done } = await post("registrations", wishOf(dic));
+    smp.fault = { at: "metadata", does: 503 };
+    const { json: half } = await post("registrations", wishOf(other));
+    smp.fault = undefined;
+    const listed = await kurier("list", "--status", "manual_review");
+    expect(listed).toMatchObject({ status: 0, err: "" });
+    for (const [operationId, name, code] of [
+      [done["id"], dic, "REGISTRY_UNKNOWN"],
+      [half["id"], other, "REGISTRY_UNKNOWN"],
+    ])
+      expect(listed.out).toContain(
+        `${String(operationId)}  registration  manual_review  0245:${String(name)}  ref-${String(name)}  ${String(code)}\n`,
+      );
+    for (const [{ id }, name] of [
+      [done, dic],
+      [half, other],
+    ] as const) {
+      const ended = await kurier("release", String(id));
+      expect([ended.status, JSON.parse(ended.out)], ended.err).toEqual([0, { id, status: "succeeded" }]);
+      expect((await operation(id))["status"]).toBe("succeeded");
+      expect(smp.groups.get(`0245:${name}`)).toEqual(EVERY_TYPE);
+    }
+    expect(await kurier("release", String(done["id"]))).toMatchObject({ status: EXIT.usage, out: "" });
+    expect(await kurier("release", randomUUID())).toMatchObject({ status: EXIT.usage, out: "" });
+    expect(await kurier("release", "x")).toMatchObject({
+      status: EXIT.usage,
+      err: expect.stringContaining("id") as string,
+    });
+    expect(await kurier("list", "--status", "x")).toMatchObject({
+      status: EXIT.usage,
+      err: expect.stringContaining("manual_review") as string,
+    });
+    expect((await kurier("list")).out).toContain(String(done["id"]));
+  });
 
   test("an operation whose process died after it had asked is reviewed by another, which asks nothing", async () => {
     const dic = newDic();

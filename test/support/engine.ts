@@ -45,7 +45,7 @@ export interface TestEngineOptions {
 }
 
 /** A fixed master key: engines that share a database must read each other's payloads. */
-const MASTER_KEY = Buffer.alloc(32, 7);
+export const MASTER_KEY = Buffer.alloc(32, 7);
 
 export async function startTestEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
   await buildIfNeeded();

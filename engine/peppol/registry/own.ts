@@ -55,6 +55,8 @@ export function ownRegistry({ registrations, isOwn, newMigrationCode }: OwnRegis
     register: (participant) => ask(participant, { operation: "register" }),
     migrateIn: (participant, migrationKey) => ask(participant, { operation: "migrate", migrationKey }),
     migrateOut: (participant) => ask(participant, { operation: "prepare_migration" }),
+    // What our SMP publishes is what the engine knows.
+    complete: () => Promise.resolve(true),
     holderOf: async (participant) => {
       try {
         if (registrations === undefined) return (await isOwn(participantKey(participant))) ? "us" : "nobody";

@@ -41,6 +41,11 @@ export interface WhiteLabelRegistry {
   migrateIn(participant: ParticipantId, migrationCode: string): Promise<WhiteLabelOutcome>;
   /** Lets a participant go; a repeat answers the same code. */
   migrateOut(participant: ParticipantId): Promise<WhiteLabelOutcome>;
+  /**
+   * Publishes what a participant of ours takes, where a write may have ended half-way; a repeat changes nothing.
+   * @returns whether all of it is there now
+   */
+  complete(participant: ParticipantId): Promise<boolean>;
   /** Asks who has the participant, and changes nothing. */
   holderOf(participant: ParticipantId): Promise<WhiteLabelHolder>;
 }

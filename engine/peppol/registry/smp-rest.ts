@@ -155,6 +155,7 @@ export function smpRestRegistry(ports: SmpRestPorts): WhiteLabelRegistry {
         ? { kind: "unknown", code: "no_migration_key" }
         : { ...outcome, migrationCode };
     },
+    complete: async (participant) => (await publish(participant)).kind === "done",
     holderOf: async (participant) => {
       const there = await exists(participant);
       return there === "yes" ? "us" : there === "no" ? "nobody" : "unknown";
