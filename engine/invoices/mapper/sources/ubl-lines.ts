@@ -60,9 +60,10 @@ function readLine(line: XmlElement, name: string, taken: TakenElements): UblLine
   const vat = vatOf(line, ["Item", "ClassifiedTaxCategory"], taken);
   const description = taken.text(line, "Item", "Name") ?? taken.text(line, "Item", "Description");
   const adjustments = taken.elements(line, "AllowanceCharge").map((entry) => adjustmentOf(entry, taken));
-  const allowance = adjustments.reduce((sum, { isCharge, size }) => (isCharge ? sum : sum + size), 0n);
+  const allowances = adjustments.filter(({ isCharge }) => !isCharge);
+  const allowance = allowances.reduce((sum, { size }) => sum + size, 0n);
   const gross = toCents(product(exact(unitPrice), exact(amount)));
-  const discount = percentFor(gross, allowance);
+  const discount = statedPercent(allowances, [{ net: gross, allowance }]) ?? percentFor(gross, allowance);
   const own: UblLine = {
     vat: vat.key,
     net: discount === undefined ? gross : gross - allowance,
@@ -72,7 +73,7 @@ function readLine(line: XmlElement, name: string, taken: TakenElements): UblLine
       ...valueOf("unit", "unit", unit, `${name}.unitCode`),
       ...valueOf("unitPrice", "number", unitPrice, `${name}.Price`),
       ...vat.found,
-      ...(discount === undefined || allowance === 0n
+      ...(discount === undefined || discount === "0"
         ? []
         : [found("discount", "percent", discount, `${name}.AllowanceCharge`)]),
     ],
@@ -116,6 +117,8 @@ interface Adjustment {
   readonly isCharge: boolean;
   readonly size: Cents;
   readonly amount: string;
+  /** Percent, as the document says it beside the amount. */
+  readonly percent: string | undefined;
   readonly reason: string;
 }
 
@@ -123,11 +126,12 @@ function adjustmentOf(entry: XmlElement, taken: TakenElements): Adjustment {
   const isCharge = taken.text(entry, "ChargeIndicator") === "true";
   const amount = taken.text(entry, "Amount") ?? "0";
   const reason = taken.element(entry, "AllowanceChargeReason");
-  // What it is a share of follows from its amount.
+  // What it is a share of follows from the document's own sums.
   taken.text(entry, "BaseAmount");
-  taken.text(entry, "MultiplierFactorNumeric");
+  const percent = taken.text(entry, "MultiplierFactorNumeric");
   const words = reason === undefined ? "" : isCharge ? taken.textOf(reason) : taken.peek(reason);
-  return { isCharge, size: cents(amount), amount, reason: words === "" ? (isCharge ? "Charge" : "Discount") : words };
+  const said = words === "" ? (isCharge ? "Charge" : "Discount") : words;
+  return { isCharge, size: cents(amount), amount, percent, reason: said };
 }
 
 /** A charge is a line of its own, an allowance one of a negative quantity: the sums stay the same. */
@@ -155,6 +159,22 @@ function percentFor(whole: Cents, allowance: Cents): string | undefined {
   return percent.coefficient > HUNDRED * 10n ** BigInt(percent.scale) ? undefined : exactText(percent);
 }
 
+/** What allowances are off: the sum of a line, or of the lines of one VAT group. */
+interface Reduced {
+  readonly net: Cents;
+  readonly allowance: Cents;
+}
+
+/** The percentage that all allowances name, where it comes to each of their amounts to the cent. */
+function statedPercent(allowances: readonly Adjustment[], of: readonly Reduced[]): string | undefined {
+  const [first, ...others] = [...new Set(allowances.map(({ percent }) => percent))];
+  const percent = exactOf(first);
+  if (percent === undefined || others.length > 0 || percent.coefficient < 0n) return undefined;
+  if (percent.coefficient > HUNDRED * 10n ** BigInt(percent.scale)) return undefined;
+  const isRight = of.every(({ net, allowance }) => percentOf(net, percent) === allowance);
+  return isRight ? exactText(percent) : undefined;
+}
+
 /** What the allowances and charges on the whole document become. */
 interface DocumentDiscount {
   readonly percent: string | undefined;
@@ -172,7 +192,7 @@ export function discountOf(root: XmlElement, lines: readonly UblLine[], taken: T
   const charges = entries.filter(({ isCharge }) => isCharge);
   const allowances = entries.filter(({ isCharge }) => !isCharge);
   // Bounded by the lines of one source.
-  const groups = new Map<string, { readonly net: Cents; readonly allowance: Cents }>();
+  const groups = new Map<string, Reduced>();
   const add = (vat: string, net: Cents, allowance: Cents): void => {
     const before = groups.get(vat) ?? { net: 0n, allowance: 0n };
     groups.set(vat, { net: before.net + net, allowance: before.allowance + allowance });
@@ -183,7 +203,7 @@ export function discountOf(root: XmlElement, lines: readonly UblLine[], taken: T
   const sums = [...groups.values()];
   const total = sums.reduce((sum, { allowance }) => sum + allowance, 0n);
   const whole = sums.reduce((sum, { net }) => sum + net, 0n);
-  const share = total === 0n ? undefined : percentFor(whole, total);
+  const share = statedPercent(allowances, sums) ?? (total === 0n ? undefined : percentFor(whole, total));
   const percent = exactOf(share);
   const isExact = percent !== undefined && sums.every(({ net, allowance }) => percentOf(net, percent) === allowance);
   const apart = [...charges, ...(isExact ? [] : allowances)];
