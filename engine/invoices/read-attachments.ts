@@ -1,5 +1,6 @@
 /** The files that come with an invoice as JSON: a plain name, and a content that is what its type says. */
 import { LIMITS } from "../base/limits.js";
+import { firstChars } from "../base/text.js";
 import type { Attachment } from "./draft.js";
 import type { Members } from "./members.js";
 import { ATTACHMENT_TYPES } from "./terms.js";
@@ -38,6 +39,6 @@ export function readAttachments(invoice: Members): readonly Attachment[] {
 function isOfType(mimeType: string, base64: string): boolean {
   const begins = Object.hasOwn(ATTACHMENT_TYPES, mimeType) ? ATTACHMENT_TYPES[mimeType] : undefined;
   if (begins === undefined) return true;
-  const head = Buffer.from(base64.slice(0, LIMITS.invoice_attachment_head_chars), "base64").toString("latin1");
+  const head = Buffer.from(firstChars(base64, LIMITS.invoice_attachment_head_chars), "base64").toString("latin1");
   return begins.test(head);
 }

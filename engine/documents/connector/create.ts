@@ -6,7 +6,7 @@ import { bodyField, invoiceOfBody } from "../../invoices/connector/to-invoice.js
 import type { SendReply } from "../accept/request.js";
 import type { Handed } from "../send/handed.js";
 import type { SendFacts } from "../send/send.js";
-import { completed, NAME_THE_RECIPIENT, recipientOf } from "./recipient.js";
+import { withKnownMembers, NAME_THE_RECIPIENT, recipientOf } from "./recipient.js";
 import type { DirectoryPort, NamedRecipient } from "./recipient.js";
 
 /** A create body, as its schema has read it. */
@@ -59,7 +59,7 @@ export async function createDocument(
 ): Promise<SendReply> {
   const { externalId, customerRef, recipient, delivery } = body;
   const { participant, resolution, company, faults } = await recipientOf(ports, recipient);
-  const whole = { ...body, recipient: completed(recipient, company), issueDate: body.issueDate ?? today };
+  const whole = { ...body, recipient: withKnownMembers(recipient, company), issueDate: body.issueDate ?? today };
   const invoice = {
     ...invoiceOfBody(whole, participant),
     ...(body.dueDate === undefined ? { paymentTerms: TERMS_UNSAID } : {}),

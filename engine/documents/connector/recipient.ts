@@ -80,7 +80,7 @@ export async function recipientOf({ find }: DirectoryPort, recipient: NamedRecip
 }
 
 /** What the body leaves out of the recipient, as the directory says it. A directory may know an id and no name. */
-export function completed(recipient: NamedRecipient, company: KnownCompany | undefined): NamedRecipient {
+export function withKnownMembers(recipient: NamedRecipient, company: KnownCompany | undefined): NamedRecipient {
   if (company === undefined) return recipient;
   const { name, participantId, address } = company;
   const { street, city, zip } = address;
