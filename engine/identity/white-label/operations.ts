@@ -266,8 +266,8 @@ async function bind(ports: WhiteLabelPorts, row: WhiteLabelRow): Promise<void> {
 }
 
 /**
- * Ends a review: the registry is asked who has the participant now, and what it says is made true here, and there where a
- * write may have ended half-way.
+ * Ends a review: the registry is asked who has the participant now, and what it says is made true here, and there where
+ * a write may have ended half-way.
  * @throws Refusal NOT_FOUND; WHITE_LABEL_STATE where nothing is under review, or the registry does not say or does not
  *   take the rest; TEMPORARY
  */

@@ -98,8 +98,8 @@ const inMailbox = (sql: Sql, { since }: InboxPageQuery) => {
 };
 
 /**
- * The first `most` documents of all mailboxes together. Of each mailbox only a share is looked at first; the place of
- * the last of the first `most` of these lies behind the end of the page, so that no mailbox is read further. However the
+ * The first `most` documents of all mailboxes together. Of each mailbox only a share is looked at first: the place of
+ * the last of the first `most` of these lies behind the end of the page, so no mailbox is read further. However the
  * documents lie, about 2 × most × √mailboxes entries of the index are read, and not most × mailboxes.
  */
 const firstOf = (sql: Sql, query: InboxPageQuery, most: number) => sql`
