@@ -290,7 +290,7 @@ table document_event
   occurred_at timestamp with time zone not null
   transaction_id xid8 not null default pg_current_xact_id()
   constraint document_event_actor_check: CHECK ((actor = ANY (ARRAY['system'::text, 'user'::text, 'api'::text])))
-  constraint document_event_kind_check: CHECK ((kind = ANY (ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.queued'::text, 'document.cancelled'::text, 'document.attempt_failed'::text, 'document.mls_ignored'::text, 'document.response_ignored'::text]))) NOT VALID
+  constraint document_event_kind_check: CHECK ((kind = ANY (ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.queued'::text, 'document.cancelled'::text, 'document.attempt_failed'::text, 'document.mls_ignored'::text, 'document.response_ignored'::text, 'document.marked'::text]))) NOT VALID
   constraint document_event_pkey: PRIMARY KEY (id)
   index document_event_feed: CREATE INDEX document_event_feed ON public.document_event USING btree (transaction_id, "position") WHERE (feed OR (kind = 'document.queued'::text))
   index document_event_firm: CREATE INDEX document_event_firm ON public.document_event USING btree (firm_id, transaction_id, "position") WHERE (feed OR (kind = 'document.queued'::text))
@@ -3099,18 +3099,28 @@ end $function$
 
 CREATE OR REPLACE FUNCTION public.mark_document(p_id uuid, p_participant_key text, p_firm_id uuid, p_state text, p_note text, p_now timestamp with time zone)
  RETURNS TABLE(marked_at timestamp with time zone, note text, acknowledged_at timestamp with time zone)
+ LANGUAGE sql
+AS $function$
+  select m.marked_at, m.note, m.acknowledged_at
+  from mark_document(p_id, p_participant_key, p_firm_id, p_state, p_note, p_now, gen_random_uuid()) as m
+$function$
+
+CREATE OR REPLACE FUNCTION public.mark_document(p_id uuid, p_participant_key text, p_firm_id uuid, p_state text, p_note text, p_now timestamp with time zone, p_event_id uuid)
+ RETURNS TABLE(marked_at timestamp with time zone, note text, acknowledged_at timestamp with time zone)
  LANGUAGE plpgsql
 AS $function$
 #variable_conflict use_column
 declare
   v_acknowledged timestamptz;
   v_marked document_mark;
+  v_sent boolean;
 begin
   update document as d
   set acknowledged_at = case when p_state = 'processed' then coalesce(d.acknowledged_at, p_now) else d.acknowledged_at end
   where d.id = p_id and d.sender_key = p_participant_key and d.firm_id = p_firm_id
   returning d.acknowledged_at into v_acknowledged;
-  if not found then
+  v_sent := found;
+  if not v_sent then
     update received_document as r
     set status = case when p_state = 'processed' then 'ACKNOWLEDGED' else r.status end,
       acknowledged_at = case when p_state = 'processed' then coalesce(r.acknowledged_at, p_now) else r.acknowledged_at end,
@@ -3121,8 +3131,15 @@ begin
   end if;
   insert into document_mark (document_id, state, firm_id, note, marked_at)
   values (p_id, p_state, p_firm_id, p_note, p_now)
-  on conflict (document_id, state) do update set note = coalesce(excluded.note, document_mark.note)
+  on conflict (document_id, state) do nothing
   returning * into v_marked;
+  if not found then
+    update document_mark as m set note = coalesce(p_note, m.note) where m.document_id = p_id and m.state = p_state
+    returning * into v_marked;
+  elsif v_sent then
+    insert into document_event (id, document_id, firm_id, kind, actor, feed, meta, occurred_at)
+    values (p_event_id, p_id, p_firm_id, 'document.marked', 'api', false, jsonb_build_object('mark', p_state), p_now);
+  end if;
   return query select v_marked.marked_at, v_marked.note, v_acknowledged;
 end
 $function$

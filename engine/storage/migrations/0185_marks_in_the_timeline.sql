@@ -2,8 +2,8 @@
 alter table document_event drop constraint document_event_kind_check;
 alter table document_event add constraint document_event_kind_check check (kind in (
   'document.sent', 'document.delivered', 'document.delivery_failed', 'document.mls_received', 'document.rejected',
-  'document.response_received', 'document.queued', 'document.attempt_failed', 'document.mls_ignored',
-  'document.response_ignored', 'document.marked'
+  'document.response_received', 'document.queued', 'document.cancelled', 'document.attempt_failed',
+  'document.mls_ignored', 'document.response_ignored', 'document.marked'
 )) not valid;
 
 -- Marks a document of a firm, as p_participant_key sent or received it. `processed` acknowledges what was received and
