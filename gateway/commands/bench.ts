@@ -20,7 +20,12 @@ export const benchCommand: Command = {
     const [{ BENCHES }, { keep, table }] = await Promise.all([
       import("../../bench/benches.js"),
       import("../../bench/runner.js"),
-    ]);
+    ]).catch((cause: unknown) => {
+      // What benchmarks compare with is installed in a checkout only.
+      throw (cause as { readonly code?: unknown }).code === "ERR_MODULE_NOT_FOUND"
+        ? new UsageError("Benchmarks need a checkout of the project: npm ci && npm run bench.")
+        : cause;
+    });
     const bench = BENCHES.find((candidate) => candidate.name === name);
     if (bench === undefined) {
       for (const { name: known, question } of BENCHES) print(`  ${known.padEnd(14)} ${question}`);
