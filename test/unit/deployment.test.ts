@@ -1,0 +1,90 @@
+/** What deploys Kurier agrees with what Kurier is: variables that exist, paths that are packed, nobody who is root. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { expect, test } from "vitest";
+
+import { ROOT } from "../support/sources.js";
+
+const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+const VARIABLES = new Set([...read("deploy/env.example").matchAll(/\b([A-Z][A-Z0-9_]+)\b/g)].map(([, name]) => name));
+/** Variables of Node.js and of the NATS configuration, not of ours. */
+const OF_OTHERS = new Set(["NODE_ENV", "NATS_NAME", "NATS_PASSWORD"]);
+const { files, version } = JSON.parse(read("package.json")) as {
+  readonly files: readonly string[];
+  readonly version: string;
+};
+const unit = read("deploy/systemd/kurier.service");
+const dockerfile = read("deploy/docker/Dockerfile");
+
+const onPath = (name: string): boolean =>
+  (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, name)));
+
+const isPacked = (path: string): boolean =>
+  files.some((entry) => path === entry || (entry.endsWith("/") && path.startsWith(entry)));
+
+test("the unit and the image set only variables that the engine knows", () => {
+  const set = [
+    ...[...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, list = ""]) => list.split(" ")),
+    ...[...dockerfile.matchAll(/^ENV (.*)$/gm)].flatMap(([, list = ""]) => list.split(" ")),
+  ].map((assignment) => assignment.split("=")[0] ?? "");
+  expect(set.length).toBeGreaterThan(8);
+  expect(set.filter((name) => !VARIABLES.has(name.replace(/_FILE$/, "")) && !OF_OTHERS.has(name))).toEqual([]);
+});
+
+test("the unit and the image start the program that the package holds, without a shell between", () => {
+  for (const text of [unit, dockerfile]) {
+    const [, path = ""] = /\/opt\/kurier\/node_modules\/kurier\/(\S+?)[" ]/.exec(text) ?? [];
+    expect(isPacked(path), path).toBe(true);
+    expect(existsSync(join(ROOT, path)), path).toBe(true);
+  }
+  expect(dockerfile).toMatch(/^ENTRYPOINT \["node", /m);
+  expect(unit).toMatch(/^ExecStart=\/usr\/bin\/node /m);
+});
+
+test("every credential that the unit names is loaded, and none lies in its environment", () => {
+  const loaded = [...unit.matchAll(/^LoadCredential=([\w-]+):/gm)].map(([, name]) => name);
+  const used = [...unit.matchAll(/=%d\/([\w-]+)/g)].map(([, name]) => name);
+  expect(used.toSorted()).toEqual(loaded.toSorted());
+  expect(unit).not.toMatch(/(KEY|TOKEN|PASSWORD|DATABASE_URL)=[^%]/);
+});
+
+test("the image has a pinned base, nobody who is root, and no file that the checkout keeps out", () => {
+  for (const [, image = ""] of dockerfile.matchAll(/^FROM (\S+)/gm)) expect(image).toMatch(/^node:\d+\.\d+\.\d+-/);
+  const user = dockerfile.lastIndexOf("\nUSER node");
+  expect(user).toBeGreaterThan(0);
+  expect(user).toBeLessThan(dockerfile.indexOf("\nENTRYPOINT"));
+  expect(dockerfile).not.toMatch(/^(ADD|USER root)|:latest/m);
+  expect(read(".dockerignore").split("\n")).toEqual(expect.arrayContaining([".git", "node_modules", "data"]));
+});
+
+test("the guide names files that exist, and this release's package", () => {
+  const guide = read("docs/deploy.md");
+  for (const [, path = ""] of guide.matchAll(/\]\((?:\.\.\/)?([^)#]+)\)/g))
+    expect(existsSync(join(ROOT, path)) || existsSync(join(ROOT, "docs", path)), path).toBe(true);
+  expect(guide).toContain(`kurier-${version}.tgz`);
+});
+
+test.skipIf(!onPath("systemd-analyze"))("systemd reads the unit without a word, and rates its exposure below 2", () => {
+  const folder = mkdtempSync(join(tmpdir(), "kurier-unit-"));
+  try {
+    const path = join(folder, "kurier.service");
+    writeFileSync(path, unit.replace("/usr/bin/node", process.execPath));
+    const run = (...args: readonly string[]): string =>
+      execFileSync("systemd-analyze", [...args, path], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+    expect(run("verify")).toBe("");
+    const [, exposure = "10"] =
+      /exposure level for kurier\.service: ([\d.]+)/.exec(run("security", "--offline=true")) ?? [];
+    expect(Number(exposure)).toBeLessThan(2);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test.skipIf(!onPath("nats-server"))("nats-server accepts the configuration", () => {
+  const env = { PATH: process.env["PATH"], NATS_NAME: "nats-1", NATS_PASSWORD: "secret" };
+  expect(() =>
+    execFileSync("nats-server", ["-t", "-c", join(ROOT, "deploy/nats/nats.conf")], { env, stdio: "pipe" }),
+  ).not.toThrow();
+});
