@@ -1,7 +1,16 @@
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist/**", "node_modules/**", "data/**", "**/*.mjs", "validators/**/*.generated.ts"] },
+  {
+    ignores: [
+      "dist/**",
+      "node_modules/**",
+      "data/**",
+      "**/*.mjs",
+      "validators/**/*.generated.ts",
+      "test/clients/generated/**",
+    ],
+  },
   {
     files: ["**/*.ts"],
     extends: [tseslint.configs.base],

@@ -5,7 +5,7 @@ import { SlowestFirst } from "./test/support/slowest-first.js";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: ["test/interop/**", "test/faults/**", "node_modules/**", "dist/**"],
+    exclude: ["test/interop/**", "test/faults/**", "test/clients/**", "node_modules/**", "dist/**"],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",

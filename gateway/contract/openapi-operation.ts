@@ -48,7 +48,8 @@ function tidied(value: JsonSchemaValue): JsonSchemaValue {
   // zod wraps a reference so that words could stand beside it; where none do, the wrapping says nothing.
   const { allOf, ...beside } = value as JsonObject;
   if (Array.isArray(allOf) && allOf.length === 1 && Object.keys(beside).length === 0) return tidied(allOf[0]);
-  const copy: JsonObject = {};
+  // Only what has a type can be null besides; what has a name is an object.
+  const copy: JsonObject = beside["nullable"] === true && allOf !== undefined ? { type: "object" } : {};
   for (const [name, member] of Object.entries(value as JsonObject)) {
     if (name === "pattern" && isNoise(value as JsonObject)) continue;
     // That a number is exact in a double is no bound of ours.

@@ -47,10 +47,15 @@ describe.each(Object.keys(documents))("the %s document", (name) => {
     expect(text).not.toMatch(/"\$ref":"#\/(definitions|\$defs)/);
   });
 
-  test("each operation is named once, and its path's parameters are those it describes", () => {
+  test("each operation is named once, describes a parameter once, and those of its path are those it describes", () => {
     const ids = operationsOf(document).map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
+    const parameters = (document.components["parameters"] ?? {}) as Record<string, { name: string; in: string }>;
     for (const { path, operation } of operationsOf(document)) {
+      const said = operation.parameters
+        .map((parameter) => parameters[parameter.$ref?.replace("#/components/parameters/", "") ?? ""] ?? parameter)
+        .map((parameter) => `${parameter.in ?? ""} ${parameter.name ?? ""}`);
+      expect(said, path).toEqual([...new Set(said)]);
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter).sort();
       expect(
         operation.parameters

@@ -2,44 +2,23 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { pruneStaged } from "../../engine/documents/connector/staged.js";
-import { connectorCalls, connectorError, connectorInvoice } from "../support/connector.js";
-import type { ConnectorCall } from "../support/connector.js";
-import { startTestEngine } from "../support/engine.js";
-import type { TestEngine } from "../support/engine.js";
+import { connectorError } from "../support/connector.js";
+import { createAtOnce, CUSTOMER, startConnectorNodes } from "../support/connector-nodes.js";
+import type { ConnectorNodes } from "../support/connector-nodes.js";
 import { eventually } from "../support/eventually.js";
-import { bindClient, newClient, newKey, newPartner, tokenOf } from "../support/partners.js";
 
-const CUSTOMER = "c";
-/** One key may call so often a minute that a hundred creates need a few. */
-const KEYS = 4;
-
-let nodes: TestEngine[];
-/** Calls through both nodes, each with keys of its own. */
-let calls: ConnectorCall[];
-let dic: string;
+let nodes: ConnectorNodes;
 
 beforeAll(async () => {
-  const first = await startTestEngine();
-  nodes = [first, await startTestEngine({ db: first.db })];
-  const partner = await newPartner(first);
-  await bindClient(first, partner, await newClient(first), { customerRef: CUSTOMER });
-  const keys = [partner.key];
-  while (keys.length < KEYS) keys.push(await newKey(first, { integratorId: partner.integratorId }));
-  calls = await Promise.all(
-    keys.flatMap((key) => nodes.map(async (node) => connectorCalls(node.sandbox, await tokenOf(node, key)))),
-  );
-  dic = first.sandbox.receiver.participantId.replace(/^0245:/, "");
+  nodes = await startConnectorNodes(4);
 });
-afterAll(async () => {
-  for (const node of [...nodes].reverse()) await node.stop();
-});
+afterAll(() => nodes.stop());
 
-const sql = () => (nodes[0] as TestEngine).db.sql;
-const call = (n: number): ConnectorCall => calls[n % calls.length] as ConnectorCall;
+const sql: ConnectorNodes["sql"] = () => nodes.sql();
+const call: ConnectorNodes["call"] = (n) => nodes.call(n);
 const at = (id: string, step = ""): string => `/documents/${id}${step}?customerRef=${CUSTOMER}`;
-const invoice = (delivery: "send" | "stage") => connectorInvoice(dic, { customerRef: CUSTOMER, delivery });
 async function staged(): Promise<string> {
-  const answer = await call(0)("POST", "/documents", invoice("stage"));
+  const answer = await call(0)("POST", "/documents", nodes.invoice("stage"));
   expect(answer.status, answer.text).toBe(201);
   return String(answer.json["id"]);
 }
@@ -75,26 +54,7 @@ test("said twenty times at once on two nodes, send sends once", async () => {
 
 test.each(["send", "stage"] as const)(
   "a hundred identical creates at once on two nodes make one document to %s, the rest are told so",
-  async (delivery) => {
-    const body = invoice(delivery);
-    const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => call(n)("POST", "/documents", body)));
-    const statuses = answers.map(({ status }) => status);
-    expect(statuses.filter((status) => status === 201)).toHaveLength(1);
-    const told = answers.filter(({ status }) => status !== 201);
-    for (const { status, json } of told)
-      expect([
-        [200, true],
-        [409, "IDEMPOTENCY_IN_FLIGHT"],
-      ]).toContainEqual([
-        status,
-        status === 200 ? json["replayed"] : (json["error"] as Readonly<Record<string, unknown>>)["code"],
-      ]);
-    const rows = await sql()`select id from document where erp_document_id = ${String(body["externalId"])}`;
-    expect(rows).toHaveLength(1);
-    expect(new Set(answers.flatMap(({ status, json }) => (status < 300 ? [json["id"]] : [])))).toEqual(
-      new Set([rows[0]?.["id"]]),
-    );
-  },
+  (delivery) => createAtOnce(nodes, nodes.invoice(delivery), 100),
 );
 
 describe("the end of what nobody sends", () => {

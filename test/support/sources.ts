@@ -25,9 +25,13 @@ export function eachNode(node: ts.Node, look: (node: ts.Node) => void): void {
   });
 }
 
+/** Folders whose files nobody of us wrote. */
+const OTHERS: ReadonlySet<string> = new Set(["node_modules", "generated"]);
+
 const walk = (folder: string): string[] =>
   readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
+    if (OTHERS.has(entry.name)) return [];
     return entry.isDirectory() ? walk(path) : path.endsWith(".ts") && !path.endsWith(".d.ts") ? [path] : [];
   });
 

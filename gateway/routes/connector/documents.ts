@@ -210,7 +210,6 @@ export const connectorDocumentRoutes = (ports: ConnectorDocumentPorts): readonly
       "Oldest first; nextCursor leads on, also when hasMore is false: what comes later is behind it. state chooses by what a document is at that moment; GET /connector/events tells of later changes.",
     request: {
       query: z.object({
-        customerRef: z.string(),
         direction: z.enum(["outbound", "inbound"]).optional(),
         state: z.enum(CONNECTOR_STATES).optional(),
         type: z.enum(CONNECTOR_TYPES).optional(),

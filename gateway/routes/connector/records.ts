@@ -81,7 +81,6 @@ export const connectorEventRoutes = (ports: Pick<RecordPorts, "events">): readon
       "Oldest first. Save nextCursor after a commit of your own, and use it also when hasMore is false. Without a cursor everything is told from the beginning; the id of an event tells a repeat.",
     request: {
       query: z.object({
-        customerRef: z.string(),
         cursor: z.string().min(1).optional(),
         limit: wholeNumber({ min: 1, max: LIMITS.connector_page_max, byDefault: LIMITS.connector_page_default }),
       }),

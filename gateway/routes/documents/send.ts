@@ -46,19 +46,19 @@ const member = (openapi: Readonly<Record<string, unknown>>, description: string)
   z.unknown().optional().meta({ openapi, description });
 const text = (description: string) => member({ type: "string" }, description);
 const day = (description: string) => member({ type: "string", format: "date" }, description);
-const number = (description: string) =>
-  member({ anyOf: [{ type: "number" }, { type: "string" }] }, `${description} A number of at most 15 digits, or text.`);
+const exact = { anyOf: [{ type: "number" }, { type: "string" }] };
+const number = (description: string) => member(exact, `${description} A number of at most 15 digits, or text.`);
 
 const item = {
   type: "object",
   required: ["description", "quantity", "unitPrice", "vatRate"],
   properties: {
     description: { type: "string" },
-    quantity: { type: "number" },
+    quantity: exact,
     unit: { type: "string" },
-    unitPrice: { type: "number" },
-    vatRate: { type: "number" },
-    discount: { type: "number" },
+    unitPrice: exact,
+    vatRate: exact,
+    discount: exact,
     vatCategoryCode: { type: "string", enum: ["S", "Z", "E", "AE", "K", "G", "O"] },
     taxTreatment: { type: "string" },
   },
