@@ -1,6 +1,6 @@
 /** The `kurier` command: one table of commands, one way to fail. */
 import { ConfigError } from "../engine/base/config.js";
-import { EmbeddedError } from "../engine/embedded/embedded.js";
+import { EmbeddedError, PathError } from "../engine/embedded/embedded.js";
 import { MasterKeyError } from "../engine/storage/keyring/keyring.js";
 import { MigrationError } from "../engine/storage/migrate.js";
 import { DatabaseError } from "../engine/storage/unusable.js";
@@ -76,7 +76,15 @@ const find = (args: readonly string[]): Command | undefined =>
   );
 
 /** Errors whose message is written for the operator. */
-const FOR_OPERATORS = [ConfigError, DatabaseError, EmbeddedError, ListenError, MasterKeyError, MigrationError] as const;
+const FOR_OPERATORS = [
+  ConfigError,
+  DatabaseError,
+  EmbeddedError,
+  ListenError,
+  MasterKeyError,
+  MigrationError,
+  PathError,
+] as const;
 
 /** What the process ends with; undefined for a bug, which shows its stack. */
 function exitCodeOf(error: unknown): ExitCode | undefined {

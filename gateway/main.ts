@@ -6,7 +6,7 @@ import { assertTimeZoneData, systemClock } from "../engine/base/clock.js";
 import type { Clock } from "../engine/base/clock.js";
 import { ConfigError } from "../engine/base/config.js";
 import type { Config } from "../engine/base/config.js";
-import { claimDataDir } from "../engine/embedded/embedded.js";
+import { claimDataDir, pathErrorOf } from "../engine/embedded/embedded.js";
 import { ensureSandbox } from "../engine/identity/sandbox.js";
 import type { Sandbox } from "../engine/identity/sandbox.js";
 import { LIMIT_RELATIONS, LIMITS } from "../engine/base/limits.js";
@@ -69,8 +69,8 @@ function checkMachine(config: Config): void {
 
 /**
  * Starts the engine and resolves when it is ready.
- * @throws ConfigError, DatabaseError, EmbeddedError, ListenError, MigrationError with sentences for the operator; what
- * had started is stopped again
+ * @throws ConfigError, DatabaseError, EmbeddedError, ListenError, MasterKeyError, MigrationError, PathError with
+ * sentences for the operator; what had started is stopped again
  */
 export async function startEngine(config: Config, options: EngineOptions = {}): Promise<Engine> {
   checkMachine(config);
@@ -86,7 +86,7 @@ export async function startEngine(config: Config, options: EngineOptions = {}): 
     return await startParts(base, options);
   } catch (error) {
     await stack.unwind(log);
-    throw databaseErrorOf(error) ?? error;
+    throw databaseErrorOf(error) ?? pathErrorOf(error) ?? error;
   }
 }
 

@@ -6,8 +6,10 @@ import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { join, resolve } from "node:path";
 
 import { EmbeddedError, processIdentity } from "./child.js";
+import { pathErrorOf } from "./paths.js";
 
 export { EmbeddedError } from "./child.js";
+export { PathError, pathErrorOf } from "./paths.js";
 export { runningEmbeddedPostgres, startEmbeddedPostgres } from "./postgres.js";
 export type { EmbeddedPostgres } from "./postgres.js";
 export { findNatsServer, runningNatsServer, startNatsServer } from "./nats.js";
@@ -58,47 +60,30 @@ function removeStale(lock: string, aside: string, stale: string): void {
   rmSync(aside, { force: true });
 }
 
-/** What the system says of a data directory that cannot be used. */
-const DATA_DIR_FAULTS: Readonly<Record<string, string>> = {
-  EEXIST: "it is a file and not a folder",
-  ENOTDIR: "a part of its path is a file and not a folder",
-  EACCES: "this user may not write there",
-  EPERM: "this user may not write there",
-  EROFS: "it lies on a file system that is read only",
-  ENOSPC: "its disk is full",
-  ENOENT: "it lies where no folder can be made",
-};
-
-function unusable(path: string, error: unknown): EmbeddedError {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return new EmbeddedError(`DATA_DIR ${path} cannot be used: ${DATA_DIR_FAULTS[code] ?? `it failed with ${code}`}.`);
-}
-
-function makeDataDir(path: string): void {
+/** Does something with the data directory. @throws PathError in whose sentence it has its name */
+function onDataDir(path: string, act: () => void): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    act();
   } catch (error) {
-    throw unusable(path, error);
+    throw pathErrorOf(error, `DATA_DIR ${path}`) ?? error;
   }
 }
 
 /**
  * Makes the data directory (mode 0700) and takes it for this process. The lock names process and start time: what a
  * killed engine left behind is recognised, also when its process id was given to somebody else.
- * @throws EmbeddedError when a living engine has it, or it cannot be made or written to
+ * @throws EmbeddedError when a living engine has it, PathError when it cannot be made or written to
  */
 export function claimDataDir(dataDir: string): DataDir {
   const path = resolve(dataDir);
-  makeDataDir(path);
+  onDataDir(path, () => mkdirSync(path, { recursive: true, mode: 0o700 }));
   const lock = join(path, LOCK_FILE);
   const mine = `${process.pid}\n${processIdentity(process.pid) ?? ""}\n`;
   const draft = `${lock}.${process.pid}`;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    try {
+    onDataDir(path, () => {
       writeFileSync(draft, mine, { mode: 0o600 });
-    } catch (error) {
-      throw unusable(path, error);
-    }
+    });
     try {
       linkSync(draft, lock);
       return {

@@ -11,10 +11,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
+import { systemClock } from "../../engine/base/clock.js";
 import { isRunning } from "../../engine/embedded/child.js";
 import { findNatsServer } from "../../engine/embedded/embedded.js";
+import { openKeyring } from "../../engine/storage/keyring/keyring.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { eventually } from "../support/eventually.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 import { freePort, killEverythingOn, PROJECT, startEngineProcess } from "../support/process.js";
 import { kurier } from "../unit/commands/kurier.js";
 
@@ -78,9 +82,16 @@ describe("an engine that ends", () => {
 
 describe("an engine that cannot start", () => {
   const taken = createServer();
-  beforeAll(() => new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve)));
-  afterAll(() => {
+  let db: TestDatabase;
+  let empty: TestDatabase;
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    [db, empty] = await Promise.all([freshDatabase(), freshDatabase({ migrated: false })]);
+    await openKeyring(db.sql, [Buffer.alloc(32, 7)], systemClock);
+  });
+  afterAll(async () => {
     taken.close();
+    await Promise.all([db.drop(), empty.drop()]);
   });
 
   const onPorts = { PORT: "0", ADMIN_PORT: "0", ENVIRONMENT: "sandbox" };
@@ -107,6 +118,37 @@ describe("an engine that cannot start", () => {
         return { DATA_DIR: file };
       },
       /^DATA_DIR \S+ cannot be used: it is a file and not a folder\.$/,
+    ],
+    [
+      "a store of evidence that is a file",
+      WRONG,
+      () => {
+        const file = join(newDataDir(), "file");
+        writeFileSync(file, "");
+        return { EVIDENCE_STORE: `file:${file}`, NATS_URL: "embedded" };
+      },
+      /^\S+ cannot be used: it is a file and not a folder\.$/,
+    ],
+    [
+      "a master key that is not the one of its database",
+      WRONG,
+      () => {
+        const env = { DATABASE_URL: db.url, NATS_URL: "embedded" };
+        return { ...env, MASTER_KEY: Buffer.alloc(32, 9).toString("base64") };
+      },
+      /^MASTER_KEY is not the key that what is stored is sealed with, which is [0-9a-f]{16}; .*\.$/,
+    ],
+    [
+      "a database that it may not change and that is behind",
+      WRONG,
+      () => ({ DATABASE_URL: empty.url, NATS_URL: "embedded", MIGRATE: "by-command" }),
+      /^The schema lacks \d+ migrations, the first is 0001_\w+\.sql; run kurier migrate, or set MIGRATE=at-start\.$/,
+    ],
+    [
+      "a database of another name",
+      WRONG,
+      () => ({ DATABASE_URL: db.url.replace(/\/test_\w+/, "/nowhere"), NATS_URL: "embedded" }),
+      /^The database cannot be used: there is no database of the name in DATABASE_URL \(3D000\); correct it\.$/,
     ],
     [
       "an address that is not ours",

@@ -167,11 +167,11 @@ test.each([
 
 test("without SML_SMP_ID nothing is registered, and the command says what is missing; with it PUBLIC_URL must be set", async () => {
   expect(await kurier(["participants", "register", "0245:4040404040"], { SML_SMP_ID: "" })).toMatchObject({
-    status: 2,
+    status: 78,
     err: expect.stringContaining("SML_SMP_ID must be set") as string,
   });
   expect(await kurier(["participants", "list"], { PUBLIC_URL: "" })).toMatchObject({
-    status: 2,
+    status: 78,
     err: expect.stringContaining("PUBLIC_URL must be set") as string,
   });
   const made = await kurier(["firms", "create", "--name", "Third firm", "--participant", "0245:4242424242"], {
