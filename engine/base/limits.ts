@@ -355,6 +355,10 @@ export const LIMITS = {
   share_address: 1 / 2,
   /** Calls of the API are counted by address when this much of the requests that a node takes is under way. Ours. */
   share_uncounted: 1 / 4,
+  /** Open connections of one address to a listener, whatever they are used for. Ours. */
+  connections_per_address_max: 1_024,
+  /** How often the system is asked whose connections are open; between two questions those that came are counted. */
+  connections_recount_ms: 250,
   /** Requests that every share and every address has room for, however few a node takes. Ours. */
   share_requests_min: 16,
   /** Bytes that gzip bodies have become, held at once by a listener; those that are just inflated come on top. Ours. */

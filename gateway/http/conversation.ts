@@ -83,6 +83,7 @@ export interface ServerLimits {
   readonly request_idle_ms: number;
   readonly request_timeout_ms: number;
   readonly requests_in_flight_max: number;
+  readonly connections_per_address_max: number;
   readonly request_bodies_bytes_max: number;
   readonly response_bytes_per_s_min: number;
   readonly responses_bytes_max: number;
@@ -245,7 +246,8 @@ export abstract class Conversation implements AnswerRoom {
     this.#isChunked = framing === undefined;
     const { requests_in_flight_max } = load.limits;
     this.#entry = load.requests.enter(this.#request, load.inFlight, requests_in_flight_max);
-    if (this.#entry === "too_many" || load.inFlight > requests_in_flight_max) this.#refuse("overloaded");
+    if (this.#entry === "too_many" || load.inFlight > requests_in_flight_max)
+      this.#refuse("overloaded", this.#isChunked);
     else if (typeof framing === "number" && framing > this.#request.bodyBytesMax) this.#refuse("body_too_large");
     else this.#begin();
     if (this.#answered) return false;
@@ -342,6 +344,11 @@ export abstract class Conversation implements AnswerRoom {
       if (age <= limits.request_timeout_ms) return;
       this.#refuse("timeout");
       this.#request.abandon();
+      return;
+    }
+    if (this.#last !== undefined && age > limits.request_idle_ms) {
+      // Its answer is known, and only the end of the body is waited for: not as long as a client likes to send.
+      this.#answerLast(this.#last, true);
       return;
     }
     const stalled = now - this.#lastByteAt > limits.request_idle_ms;

@@ -1,4 +1,5 @@
 /** What the two forms of the HTTP server have in common: what they are started with and what they give back. */
+import type { Cidr } from "../../engine/base/addresses.js";
 import type { Head, PipelineRequest, ServerLimits } from "./conversation.js";
 
 export type ServerForm = "uws" | "node";
@@ -11,6 +12,8 @@ export interface ServerOptions {
   readonly form?: ServerForm;
   /** Several processes may listen on this port and share its connections (uws on Linux). @default false */
   readonly sharesPort?: boolean;
+  /** Networks of the operator's proxies: many clients come through one address. @default none */
+  readonly proxies?: readonly Cidr[];
   /** Whether bodies may come in chunks. @default true */
   readonly takesChunks?: boolean;
   /** @default LIMITS, with the budgets of the machine */

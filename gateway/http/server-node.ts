@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { parseAddress } from "../../engine/base/addresses.js";
 import type { Address } from "../../engine/base/addresses.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { Connections } from "./connections.js";
 import { Conversation, framingOf } from "./conversation.js";
 import type { Head, Load, Outgoing, PipelineRequest, ServerFault } from "./conversation.js";
 import { HeaderList } from "./headers.js";
@@ -205,10 +206,22 @@ export async function listenNode(options: ServerOptions, shared: Load): Promise<
   });
   // Node drops headers above this count silently. One more than our limit lets us see, and refuse, too many.
   server.maxHeadersCount = LIMITS.request_headers_max + 1;
+  const connections = new Connections({
+    max: shared.limits.connections_per_address_max,
+    proxies: options.proxies ?? [],
+    monotonic: options.monotonic,
+  });
   server.on("connection", (socket: Socket) => {
+    const peer = peerOf(socket);
+    if (!connections.opened(peer)) {
+      connections.closed();
+      socket.destroy();
+      return;
+    }
     const conversations = new Set<NodeConversation>();
     underWay.set(socket, conversations);
     socket.on("close", () => {
+      connections.closed(peer);
       for (const conversation of conversations) conversation.closed();
     });
   });

@@ -11,10 +11,12 @@
 import { STATUS_CODES } from "node:http";
 
 import { addressOfBytes } from "../../engine/base/addresses.js";
+import { Connections } from "./connections.js";
 import { Conversation, framingOf } from "./conversation.js";
 import type { Head, Load, Outgoing, PipelineRequest } from "./conversation.js";
 import { HeaderList } from "./headers.js";
 import type { Listener, ServerOptions } from "./listener.js";
+import { openSockets } from "./open-sockets.js";
 import { loadUws } from "./uws-binding.js";
 import type { HttpRequest, HttpResponse, ListenSocket } from "./uws-binding.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -142,6 +144,17 @@ export async function listenUws(options: ServerOptions, shared: Load): Promise<L
   const uws = loadUws();
   if (uws === undefined) throw new Error("No uWebSockets.js binary fits this platform; use the node form.");
   const app = uws.App();
+  let port = 0;
+  const connections = new Connections({
+    max: shared.limits.connections_per_address_max,
+    proxies: options.proxies ?? [],
+    monotonic: options.monotonic,
+    recount: () => openSockets(port),
+  });
+  app.filter((res, change) => {
+    if (change < 0) connections.closed();
+    else if (!connections.opened(addressOfBytes(new Uint8Array(res.getRemoteAddress())))) res.close();
+  });
   app.any("/*", (res, req) => {
     const head = headOf(res, req);
     const conversation = new UwsConversation(shared, options.onRequest(head), res, head.method === "HEAD");
@@ -165,7 +178,7 @@ export async function listenUws(options: ServerOptions, shared: Load): Promise<L
       listening,
     );
   });
-  const port = uws.us_socket_local_port(socket);
+  port = uws.us_socket_local_port(socket);
   let accepting = true;
   return {
     port,

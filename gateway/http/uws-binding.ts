@@ -40,6 +40,8 @@ export interface ListenSocket {
 export interface Uws {
   App(): {
     any(pattern: string, handler: (res: HttpResponse, req: HttpRequest) => void): void;
+    /** Calls with 1 for a connection that has come, whose address is known then, and with -1 for one that has gone. */
+    filter(handler: (res: HttpResponse, change: number) => void): void;
     listen(host: string, port: number, options: number, listening: (socket: ListenSocket | false) => void): void;
     close(): void;
   };

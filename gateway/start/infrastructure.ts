@@ -111,6 +111,7 @@ export async function listen(
     port: where.port,
     ...(form === undefined ? {} : { form }),
     takesChunks: config.CHUNKED_REQUESTS === "accept",
+    proxies: trustedProxies,
     monotonic: () => clock.monotonic(),
     onRequest: createPipeline({ rows, ports, trustedProxies }),
   });

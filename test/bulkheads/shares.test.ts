@@ -72,6 +72,23 @@ describe.each(serverForms)("%s", (form) => {
     for (const client of [...slow, call]) client.socket.destroy();
     await gateway.stop();
   });
+
+  test("uploads in chunks that are refused do not wait for their end: they leave, and calls are taken", async () => {
+    const gateway = await startGateway(form, rows, { limits: { requests_in_flight_max: 40 } });
+    const chunked = "POST /as4 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+    const slow = Array.from({ length: 60 }, () => new WireClient(gateway.port).send(chunked));
+    let refused = 0;
+    await new Promise<void>((resolve) => {
+      for (const client of slow)
+        void client.answer().then((answer) => {
+          if (answer?.status === 503 && (refused += 1) === 44) resolve();
+        });
+    });
+    const call = new WireClient(gateway.port).send(head("/api/v1/send", 1, AUTHORIZED)).send("x");
+    expect((await call.answer())?.status).toBe(200);
+    for (const client of [...slow, call]) client.socket.destroy();
+    await gateway.stop();
+  });
 });
 
 const from = (addressGroup: string, share: Sharer["share"] = "network"): Sharer => ({ share, addressGroup });

@@ -77,6 +77,7 @@ export async function startGateway(
     limits?: ServerOptions["limits"];
     takesChunks?: boolean;
     trustedProxies?: PipelineOptions["trustedProxies"];
+    proxies?: ServerOptions["proxies"];
   } = {},
 ): Promise<TestGateway> {
   const ports = testPorts(options.ports);
@@ -93,6 +94,7 @@ export async function startGateway(
     onRequest,
     ...(options.takesChunks === undefined ? {} : { takesChunks: options.takesChunks }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...(options.proxies === undefined ? {} : { proxies: options.proxies }),
   });
   return { ...server, origin: `http://127.0.0.1:${server.port}` };
 }
