@@ -249,6 +249,12 @@ export const VARIABLES = {
       undefined,
     ),
   ),
+  PAYLOAD_STORE: row<string | undefined>(
+    "none: payloads stay in the database",
+    "file:DIRECTORY, shared by all processes: payloads go there when their documents have ended and are 90 days old.",
+    urlOf("file"),
+    undefined,
+  ),
   VALIDATOR_THREADS: row<number>(
     "cores - 1, at least 1",
     "Threads that validate and sign.",

@@ -1122,6 +1122,12 @@ export const LIMITS = {
   sweep_batch: 500,
   sweep_rounds_max: 200,
   sweep_interval_ms: 10 * MINUTE_MS,
+  /** How long a payload stays in the database where there is a payload store: it is asked for most then. Ours. */
+  payload_here_ms: 90 * DAY_MS,
+  /** Payloads looked at for one object, the octets from which on it takes no more, and objects of a pass. Ours. */
+  payload_move_batch: 256,
+  payload_move_bytes: 16 * MiB,
+  payload_move_rounds_max: 1_000,
   /** What waits is counted up to so many: at most 100 ms of a scrape. Ours. */
   census_open_max: 100_000,
 } as const;

@@ -6,6 +6,8 @@ import type { Log } from "../base/log.js";
 import { SWEPT } from "../storage/retention/ends.js";
 import type { SweptTable } from "../storage/retention/ends.js";
 import { countSwept, sweepTable } from "../storage/retention/sweeps.js";
+import { movePayloads } from "../storage/payloads/move.js";
+import type { PayloadStore } from "../storage/payloads/payload-store.js";
 import type { Sql } from "../storage/sql.js";
 
 interface RetentionPorts {
@@ -44,12 +46,24 @@ export async function sweepRows(
   return swept;
 }
 
-/** Sweeps now and then while the engine runs. @returns ends it */
-export function startSweeps({ log, ...ports }: RetentionPorts & { readonly log: Log }): () => Promise<void> {
-  let running: Promise<unknown> = Promise.resolve();
-  const timer = setInterval(() => {
-    running = sweepRows(ports).catch((error: unknown) => {
+/** Sweeps now and then while the engine runs. @param ports.payloads where old payloads go, if anywhere */
+export function startSweeps({
+  log,
+  payloads,
+  ...ports
+}: RetentionPorts & { readonly log: Log; readonly payloads: PayloadStore | undefined }): () => Promise<void> {
+  const pass = async (): Promise<void> => {
+    try {
+      await sweepRows(ports);
+      if (payloads !== undefined) await movePayloads(ports.sql, payloads, ports.clock.now());
+    } catch (error) {
       log.warn("retention.failed", errorFields(error));
+    }
+  };
+  let running: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    running ??= pass().finally(() => {
+      running = undefined;
     });
   }, LIMITS.sweep_interval_ms);
   timer.unref();

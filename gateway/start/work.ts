@@ -60,6 +60,9 @@ import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { findOwnParticipant } from "../../engine/storage/documents/received.js";
 import { isReceipted, releaseServiceLeases } from "../../engine/storage/documents/service-messages.js";
+import { hasMovedPayloads } from "../../engine/storage/payloads/move.js";
+import { openPayloadStore, usePayloadStore } from "../../engine/storage/payloads/payload-store.js";
+import type { PayloadStore } from "../../engine/storage/payloads/payload-store.js";
 import { openKeyring } from "../../engine/storage/keyring/keyring.js";
 import { findPayloadBytes } from "../../engine/storage/payloads/find.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
@@ -355,6 +358,18 @@ function startArchive({ config, clock, stack, dataDir }: Base, sql: Sql, sealer:
   return archive;
 }
 
+/** Where payloads go that are old. @throws ConfigError when some have gone and nobody says where */
+async function startPayloadStore({ config, clock }: Base, sql: Sql): Promise<PayloadStore | undefined> {
+  if (config.PAYLOAD_STORE === undefined) {
+    if (await hasMovedPayloads(sql))
+      throw new ConfigError(["PAYLOAD_STORE is missing: payloads of this database are in one."]);
+    return undefined;
+  }
+  const store = openPayloadStore(config.PAYLOAD_STORE, clock);
+  usePayloadStore(sql, store);
+  return store;
+}
+
 /** Starts everything between the database and the listeners. @throws ConfigError with sentences for the operator */
 export async function startWork(base: Base, options: WorkOptions, database: Database, streams: Streams): Promise<Work> {
   const { config, clock, log, metrics, stack, dataDir } = base;
@@ -362,6 +377,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const { publicUrl } = options;
   const { sealer, keys } = await openKeyring(sql, masterKeys(config, dataDir), clock);
   const cursors = createCursors(keys[0], keys.slice(1));
+  const payloads = await startPayloadStore(base, sql);
 
   const identity = await startIdentity(base, { database, sealer, publicUrl });
   const { pool, validators, jobs } = await startWorkers(base, sealer);
@@ -461,7 +477,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
       if (options.role === "gateway") return;
       const meter = startMeter({ sql, clock, log });
       stack.add(() => meter.stop());
-      stack.add(startSweeps({ sql, clock, log }));
+      stack.add(startSweeps({ sql, clock, log, payloads }));
       work = await startDispatch(ground, { document, message, box: boxes, self, capacityOf });
       deliverer = await webhooks.deliver();
     },

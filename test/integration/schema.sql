@@ -738,6 +738,23 @@ table payload
   constraint payload_bytes_check: CHECK ((bytes > 0))
   constraint payload_pkey: PRIMARY KEY (document_id)
 
+table payload_leftover
+  object text not null
+  constraint payload_leftover_pkey: PRIMARY KEY (object)
+
+table payload_moved
+  document_id uuid not null
+  key_id text not null
+  bytes integer not null
+  object text not null
+  byte_offset integer not null
+  byte_length integer not null
+  constraint payload_moved_byte_length_check: CHECK ((byte_length > 0))
+  constraint payload_moved_byte_offset_check: CHECK ((byte_offset >= 0))
+  constraint payload_moved_pkey: PRIMARY KEY (document_id)
+  index payload_moved_object: CREATE INDEX payload_moved_object ON public.payload_moved USING btree (object)
+  trigger payload_moved_gone: CREATE TRIGGER payload_moved_gone AFTER DELETE ON public.payload_moved REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION leave_payload_object()
+
 table person
   id uuid not null
   email text not null
@@ -1008,6 +1025,15 @@ table signing_key
   constraint signing_key_pkey: PRIMARY KEY (kid)
   constraint signing_key_seq_key: UNIQUE (seq)
   trigger signing_key_changed: CREATE TRIGGER signing_key_changed AFTER INSERT OR UPDATE ON public.signing_key FOR EACH ROW EXECUTE FUNCTION announce_signing_key()
+
+table stored_payload
+  document_id uuid
+  key_id text
+  bytes integer
+  sealed bytea
+  object text
+  byte_offset integer
+  byte_length integer
 
 table stream_consumer
   stream text not null
@@ -3097,6 +3123,15 @@ begin
     case when cardinality(v_buckets) = 0 then 0 else ((v_buckets[1] + 1) * p_bucket_ms + p_window_ms - v_now_ms)::integer end;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.leave_payload_object()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into payload_leftover (object) select distinct object from gone on conflict do nothing;
+  return null;
+end $function$
+
 CREATE OR REPLACE FUNCTION public.mark_document(p_id uuid, p_participant_key text, p_firm_id uuid, p_state text, p_note text, p_now timestamp with time zone)
  RETURNS TABLE(marked_at timestamp with time zone, note text, acknowledged_at timestamp with time zone)
  LANGUAGE sql
@@ -3282,6 +3317,22 @@ AS $function$
     update pfs_confirmation set request_id = p_id where token_sha256 = p_confirmation and exists (select 1 from moved)
   )
   select exists (select 1 from moved)
+$function$
+
+CREATE OR REPLACE FUNCTION public.move_payloads(p_object text, p_ids uuid[], p_offsets integer[], p_lengths integer[])
+ RETURNS integer
+ LANGUAGE sql
+AS $function$
+  with gone as (
+    delete from payload as p using unnest(p_ids, p_offsets, p_lengths) as m (id, byte_offset, byte_length)
+    where p.document_id = m.id and octet_length(p.sealed) = m.byte_length
+    returning p.document_id, p.key_id, p.bytes, m.byte_offset, m.byte_length
+  ), moved as (
+    insert into payload_moved (document_id, key_id, bytes, object, byte_offset, byte_length)
+    select document_id, key_id, bytes, p_object, byte_offset, byte_length from gone
+    returning 1
+  )
+  select count(*)::integer from moved
 $function$
 
 CREATE OR REPLACE FUNCTION public.move_white_label(p_id uuid, p_version integer, p_status text, p_error_code text, p_due_at timestamp with time zone, p_secret_key_id text, p_secret bytea, p_now timestamp with time zone)
@@ -3799,6 +3850,7 @@ declare
   v_gone integer;
 begin
   delete from payload where document_id = any (p_ids);
+  delete from payload_moved where document_id = any (p_ids);
   delete from document_attempt where document_id = any (p_ids);
   delete from document_history where document_id = any (p_ids);
   delete from document_mark where document_id = any (p_ids);
@@ -3830,6 +3882,7 @@ declare
   v_gone integer;
 begin
   delete from payload where document_id = any (p_ids);
+  delete from payload_moved where document_id = any (p_ids);
   delete from document_mark where document_id = any (p_ids);
   delete from document_event where document_id = any (p_ids);
   delete from mls_duty where id = any (p_ids);

@@ -197,7 +197,7 @@ async function findMany(
     where i.id = any(${idsOf("outbound")}::uuid[]) and i.firm_id = ${firmId}
     union all
     select ${inboundColumns(sql)}
-    from received_document as r join payload as p on p.document_id = r.id
+    from received_document as r join stored_payload as p on p.document_id = r.id
       join participant as own on own.key = r.participant_key and own.firm_id = r.firm_id
     where r.id = any(${idsOf("inbound")}::uuid[]) and r.firm_id = ${firmId} and received_is_visible(r.status)`;
   const byId = new Map(rows.map((row) => [row.id, row]));

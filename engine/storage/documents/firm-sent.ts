@@ -7,7 +7,8 @@ import type { RecordedOutcome } from "../../lifecycle/attempt.js";
 import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import type { FeedPlace } from "../events/feed.js";
-import { joinInSlices } from "../payloads/slices.js";
+import { joinPieces, pieceColumns, pieceJoin } from "../payloads/pieces.js";
+import type { PayloadPiece } from "../payloads/pieces.js";
 import type { Json, Sql } from "../sql.js";
 
 /** A sent document without its content. */
@@ -91,18 +92,13 @@ export async function findSentPayload(
 ): Promise<
   { readonly payloadKeyId: string; readonly payloadSealed: Buffer; readonly payloadSha256: string } | undefined
 > {
-  const rows = await sql<
-    { readonly key_id: string; readonly at: number; readonly sealed: Buffer; readonly sha256: string }[]
-  >`
-    select encode(d.payload_sha256, 'hex') as sha256, p.key_id, piece.at,
-      substring(p.sealed from piece.at + 1 for ${LIMITS.payload_piece_bytes}::integer) as sealed
-    from document as d join payload as p on p.document_id = d.id
-      cross join generate_series(0, octet_length(p.sealed) - 1, ${LIMITS.payload_piece_bytes}::integer) as piece (at)
+  const rows = await sql<(PayloadPiece & { readonly sha256: string })[]>`
+    select encode(d.payload_sha256, 'hex') as sha256, ${pieceColumns(sql)}
+    from document as d ${pieceJoin(sql, sql`d.id`)}
     where d.id = ${id} and d.firm_id = ${firmId}`;
   const [row] = rows;
   if (row === undefined) return undefined;
-  const pieces = [...rows].sort((a, b) => a.at - b.at).map(({ sealed }) => sealed);
-  return { payloadKeyId: row.key_id, payloadSealed: await joinInSlices(pieces), payloadSha256: row.sha256 };
+  return { payloadKeyId: row.key_id, payloadSealed: await joinPieces(sql, rows), payloadSha256: row.sha256 };
 }
 
 /** What is pulled of what a firm sent. */

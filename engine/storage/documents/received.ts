@@ -5,7 +5,8 @@ import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.j
 import type { InboundState, ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
-import { joinInSlices } from "../payloads/slices.js";
+import { joinPieces, pieceColumns, pieceJoin } from "../payloads/pieces.js";
+import type { PayloadPiece } from "../payloads/pieces.js";
 import { evidenceJson } from "../evidence/evidence.js";
 import type { NewEvidence } from "../evidence/evidence.js";
 import { jsonOf } from "../sql.js";
@@ -249,33 +250,17 @@ export interface ReceivedDetail extends ReceivedItem {
   readonly payloadSealed: Buffer;
 }
 
-/**
- * A part of a sealed payload. Postgres sends octets as hex, and a row is read in one turn of the event loop: a payload
- * of many rows lets others in between.
- */
-interface SealedPiece {
-  readonly key_id: string;
-  readonly at: number;
-  readonly sealed: Buffer;
-}
-
-/** The rows come in any order: to sort them, Postgres would have to carry the octets through the sort. */
-const joinPieces = (rows: readonly SealedPiece[]): Promise<Buffer> =>
-  joinInSlices([...rows].sort((a, b) => a.at - b.at).map(({ sealed }) => sealed));
-
 /** One received document of a mailbox with its sealed payload; undefined when there is none such to see. */
 export async function findReceived(
   sql: Sql,
   mailbox: Mailbox,
   id: ReceivedDocumentId,
 ): Promise<ReceivedDetail | undefined> {
-  const rows = await sql<(ItemRow & SealedPiece & { readonly payload_sha256: string; readonly is_new: boolean })[]>`
+  const rows = await sql<(ItemRow & PayloadPiece & { readonly payload_sha256: string; readonly is_new: boolean })[]>`
     select r.api_received_at is null as is_new, r.id, r.document_type_id, r.process_id, r.sender, r.receiver,
       r.creation_date_time, r.status,
-      encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, piece.at,
-      substring(p.sealed from piece.at + 1 for ${LIMITS.payload_piece_bytes}::integer) as sealed
-    from received_document as r join payload as p on p.document_id = r.id
-      cross join generate_series(0, octet_length(p.sealed) - 1, ${LIMITS.payload_piece_bytes}::integer) as piece (at)
+      encode(r.payload_sha256, 'hex') as payload_sha256, ${pieceColumns(sql)}
+    from received_document as r ${pieceJoin(sql, sql`r.id`)}
     where r.id = ${id} and r.participant_key = ${mailbox.participantKey} and r.firm_id = ${mailbox.firmId}
       and received_is_visible(r.status)`;
   const [row] = rows;
@@ -291,7 +276,7 @@ export async function findReceived(
     isNew: row.is_new,
     payloadSha256: row.payload_sha256,
     payloadKeyId: row.key_id,
-    payloadSealed: await joinPieces(rows),
+    payloadSealed: await joinPieces(sql, rows),
   };
 }
 
@@ -311,12 +296,10 @@ export async function findAnswerable(
   id: ReceivedDocumentId,
 ): Promise<AnswerableDocument | undefined> {
   const rows = await sql<
-    (SealedPiece & { readonly sender: string; readonly receiver: string; readonly name: string })[]
+    (PayloadPiece & { readonly sender: string; readonly receiver: string; readonly name: string })[]
   >`
-    select r.sender, r.receiver, f.name, p.key_id, piece.at,
-      substring(p.sealed from piece.at + 1 for ${LIMITS.payload_piece_bytes}::integer) as sealed
-    from received_document as r join payload as p on p.document_id = r.id join firm as f on f.id = r.firm_id
-      cross join generate_series(0, octet_length(p.sealed) - 1, ${LIMITS.payload_piece_bytes}::integer) as piece (at)
+    select r.sender, r.receiver, f.name, ${pieceColumns(sql)}
+    from received_document as r join firm as f on f.id = r.firm_id ${pieceJoin(sql, sql`r.id`)}
     where r.id = ${id} and r.firm_id = ${firmId} and received_is_visible(r.status)`;
   const [row] = rows;
   return row === undefined
@@ -326,7 +309,7 @@ export async function findAnswerable(
         receiver: row.receiver as ParticipantId,
         firmName: row.name,
         payloadKeyId: row.key_id,
-        payloadSealed: await joinPieces(rows),
+        payloadSealed: await joinPieces(sql, rows),
       };
 }
 

@@ -3,7 +3,8 @@ import { LIMITS } from "../../base/limits.js";
 import type { FirmId } from "../../base/ids.js";
 import { batched } from "../batched.js";
 import type { Sql } from "../sql.js";
-import { joinInSlices } from "./slices.js";
+import { joinPieces, pieceColumns, pieceJoin } from "./pieces.js";
+import type { PayloadPiece } from "./pieces.js";
 
 interface SealedPayload {
   readonly keyId: string;
@@ -16,7 +17,7 @@ interface SealedPayload {
 export const findPayloadBytes = batched<string, number | undefined>(
   async (sql, ids) => {
     const rows = await sql<{ readonly id: string; readonly bytes: number }[]>`
-      select document_id as id, bytes from payload where document_id = any (${[...ids]}::uuid[])`;
+      select document_id as id, bytes from stored_payload where document_id = any (${[...ids]}::uuid[])`;
     const bytes = new Map(rows.map((row) => [row.id, row.bytes]));
     return ids.map((id) => bytes.get(id.toLowerCase()));
   },
@@ -29,20 +30,15 @@ export const findPayloadBytes = batched<string, number | undefined>(
  * @returns undefined when the firm has no such document
  */
 export async function findSealedPayload(sql: Sql, firmId: FirmId, id: string): Promise<SealedPayload | undefined> {
-  const rows = await sql<
-    { readonly key_id: string; readonly sha256: string; readonly at: number; readonly piece: Buffer }[]
-  >`
-    select p.key_id, encode(d.payload_sha256, 'hex') as sha256, piece.at,
-      substring(p.sealed from piece.at + 1 for ${LIMITS.payload_piece_bytes}::integer) as piece
+  const rows = await sql<(PayloadPiece & { readonly sha256: string })[]>`
+    select encode(d.payload_sha256, 'hex') as sha256, ${pieceColumns(sql)}
     from (
       select id, payload_sha256 from document where id = ${id} and firm_id = ${firmId}
       union all
       select id, payload_sha256 from received_document
       where id = ${id} and firm_id = ${firmId} and received_is_visible(status)
-    ) as d join payload as p on p.document_id = d.id
-      cross join generate_series(0, octet_length(p.sealed) - 1, ${LIMITS.payload_piece_bytes}::integer) as piece (at)`;
+    ) as d ${pieceJoin(sql, sql`d.id`)}`;
   const [row] = rows;
   if (row === undefined) return undefined;
-  const pieces = [...rows].sort((a, b) => a.at - b.at).map(({ piece }) => piece);
-  return { keyId: row.key_id, sha256: row.sha256, sealed: await joinInSlices(pieces) };
+  return { keyId: row.key_id, sha256: row.sha256, sealed: await joinPieces(sql, rows) };
 }

@@ -9,6 +9,8 @@ import { openKeyring } from "../../../engine/storage/keyring/keyring.js";
 import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
 
 import { signatureTasks } from "../../../validators/signature.js";
+import { movePayloads } from "../../../engine/storage/payloads/move.js";
+import { openPayloadStore } from "../../../engine/storage/payloads/payload-store.js";
 import { masterKeys } from "../../start/data-dir.js";
 import { EXIT, parseArguments } from "../command.js";
 import type { Command } from "../command.js";
@@ -53,6 +55,11 @@ export const retentionCommand: Command = {
         print(`evidence: ${evidence.entries} entries proved and ${verb}, ${evidence.objects} objects gone`);
         for (const [table, count] of await sweepRows({ sql, clock: systemClock }, { dry }))
           if (count > 0) print(`${table}: ${count} ${verb}`);
+        if (config.PAYLOAD_STORE !== undefined && !dry) {
+          const payloads = openPayloadStore(config.PAYLOAD_STORE, systemClock);
+          const { moved, removed } = await movePayloads(sql, payloads, systemClock.now());
+          print(`payloads: ${moved} moved to the payload store, ${removed} of its objects removed`);
+        }
         const stuck = evidence.faults.length > 0 && !options.has("despite-faults");
         if (stuck) complain(`${evidence.faults.length} faults: this evidence stays, and so does what is behind it.`);
         return stuck ? EXIT.failed : EXIT.ok;

@@ -1,0 +1,85 @@
+/**
+ * Payloads leave Postgres when nobody sends or judges them any more and their window is over. An object holds those of
+ * one firm. A pass may be broken off anywhere: what was stored and not written down is stored again by the next.
+ */
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Sql } from "../sql.js";
+import type { PayloadStore } from "./payload-store.js";
+
+interface Movable {
+  readonly id: string;
+  readonly sealed: Buffer;
+}
+
+/** The oldest payloads whose window is over, of one firm, LIMITS.payload_move_bytes together, and one at least. */
+async function listMovable(sql: Sql, now: Instant): Promise<readonly Movable[]> {
+  const before = isoInstant(now - LIMITS.payload_here_ms);
+  return sql<Movable[]>`
+    with old as (
+      select p.document_id as id, coalesce(d.firm_id, r.firm_id) as firm_id, octet_length(p.sealed) as length
+      from payload as p left join document as d on d.id = p.document_id
+        left join received_document as r on r.id = p.document_id
+      where p.document_id < id_floor(${before}::timestamptz)
+        and (not document_is_open(d.status) or r.status in ('RECEIVED', 'ACKNOWLEDGED', 'REFUSED'))
+      order by p.document_id limit ${LIMITS.payload_move_batch}
+    ), mine as (
+      select id, sum(length) over (order by id) - length as before
+      from old where firm_id = (select firm_id from old order by id limit 1)
+    )
+    select p.document_id as id, p.sealed from mine join payload as p on p.document_id = mine.id
+    where mine.before < ${LIMITS.payload_move_bytes} order by p.document_id`;
+}
+
+/** Moves one object's worth. @returns how many payloads left */
+async function moveSome(sql: Sql, store: PayloadStore, now: Instant): Promise<number> {
+  const movable = await listMovable(sql, now);
+  if (movable.length === 0) return 0;
+  const lengths = movable.map(({ sealed }) => sealed.length);
+  const offsets = lengths.map((_, index) => lengths.slice(0, index).reduce((sum, length) => sum + length, 0));
+  const object = await store.put(Buffer.concat(movable.map(({ sealed }) => sealed)));
+  const [row] = await sql<{ readonly moved: number }[]>`
+    select move_payloads(${object}, ${movable.map(({ id }) => id)}::uuid[], ${offsets}::integer[],
+      ${lengths}::integer[]) as moved`;
+  return row?.moved ?? 0;
+}
+
+/** Removes objects of which no payload is left. @returns how many */
+async function removeEmpty(sql: Sql, store: PayloadStore): Promise<number> {
+  const rows = await sql<{ readonly object: string }[]>`
+    select l.object from payload_leftover as l
+    where not exists (select 1 from payload_moved as m where m.object = l.object)
+    order by l.object limit ${LIMITS.sweep_batch}`;
+  const objects = rows.map(({ object }) => object);
+  for (const object of objects) await store.remove(object);
+  await sql`delete from payload_leftover where object = any (${objects}::text[])`;
+  return objects.length;
+}
+
+/** One pass. @returns how many payloads left Postgres, and how many objects went */
+export async function movePayloads(
+  sql: Sql,
+  store: PayloadStore,
+  now: Instant,
+): Promise<{ readonly moved: number; readonly removed: number }> {
+  let moved = 0;
+  for (let round = 0; round < LIMITS.payload_move_rounds_max; round += 1) {
+    const some = await moveSome(sql, store, now);
+    moved += some;
+    if (some === 0) break;
+  }
+  let removed = 0;
+  for (let round = 0; round < LIMITS.sweep_rounds_max; round += 1) {
+    const some = await removeEmpty(sql, store);
+    removed += some;
+    if (some < LIMITS.sweep_batch) break;
+  }
+  return { moved, removed };
+}
+
+/** Whether any payload of this database is in a payload store. */
+export async function hasMovedPayloads(sql: Sql): Promise<boolean> {
+  const [row] = await sql<{ readonly any: boolean }[]>`select exists (select 1 from payload_moved) as any`;
+  return row?.any ?? false;
+}

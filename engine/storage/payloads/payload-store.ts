@@ -1,0 +1,48 @@
+/**
+ * Where payloads are that have left Postgres: many in one object, as they were sealed. A pool knows its store, so that
+ * whoever reads a payload need not know where it is.
+ */
+import { resolve } from "node:path";
+
+import type { Clock } from "../../base/clock.js";
+import { evidenceRef } from "../evidence/store.js";
+import { openFileEvidence } from "../evidence/store-file.js";
+import type { Sql } from "../sql.js";
+
+export interface PayloadStore {
+  /** Stores octets; resolves with their name when they would survive a loss of power. */
+  put(bytes: Buffer): Promise<string>;
+  /** @throws EvidenceMissing, EvidenceStoreFailure */
+  get(object: string, range: { readonly offset: number; readonly length: number }): Promise<Buffer>;
+  /** Removes an object; one that is not there is removed. @throws EvidenceStoreFailure */
+  remove(object: string): Promise<void>;
+}
+
+/** @param text  PAYLOAD_STORE: `file:DIRECTORY`; several processes may share it */
+export function openPayloadStore(text: string, clock: Clock): PayloadStore {
+  const files = openFileEvidence(resolve(text.replace(/^file:(?:\/\/(?=\/))?/, "")));
+  return {
+    put: async (bytes) => {
+      const name = evidenceRef(bytes, clock.now());
+      await files.put(name, bytes);
+      return name;
+    },
+    get: (object, range) => files.get(object, range),
+    // How long a payload is kept is said by the row that names it, not by the store.
+    remove: (object) => files.remove(object, Number.POSITIVE_INFINITY),
+  };
+}
+
+const stores = new WeakMap<Sql, PayloadStore>();
+
+/** Tells a pool where the payloads are that its rows name. */
+export function usePayloadStore(sql: Sql, store: PayloadStore): void {
+  stores.set(sql, store);
+}
+
+/** The store of a pool. @throws Error when it has none: then PAYLOAD_STORE is missing on this process */
+export function payloadStoreOf(sql: Sql): PayloadStore {
+  const store = stores.get(sql);
+  if (store === undefined) throw new Error("a payload is in the payload store, and PAYLOAD_STORE is not set");
+  return store;
+}

@@ -1,0 +1,58 @@
+/**
+ * A sealed payload as statements bring it, wherever it is: in pieces of a row each, for Postgres sends octets as hex
+ * and a row is read in one turn of the event loop; or as the one row that names its place in the payload store.
+ */
+import type postgres from "postgres";
+
+import { temporary } from "../../base/errors.js";
+import { LIMITS } from "../../base/limits.js";
+import { EvidenceMissing, EvidenceStoreFailure } from "../evidence/store.js";
+import type { Sql } from "../sql.js";
+import { joinInSlices } from "./slices.js";
+import { payloadStoreOf } from "./payload-store.js";
+
+type Fragment = postgres.PendingQuery<postgres.Row[]>;
+
+/** One row of a payload. */
+export interface PayloadPiece {
+  readonly key_id: string;
+  readonly at: number;
+  /** Null for one in the payload store. */
+  readonly sealed: Buffer | null;
+  readonly object: string | null;
+  readonly byte_offset: number | null;
+  readonly byte_length: number | null;
+}
+
+/** The columns of PayloadPiece, of what `pieceJoin` joins. */
+export const pieceColumns = (sql: Sql): Fragment => sql`
+  p.key_id, piece.at, p.object, p.byte_offset, p.byte_length,
+  substring(p.sealed from piece.at + 1 for ${LIMITS.payload_piece_bytes}::integer) as sealed`;
+
+/** Joins the payload of a document. @param id  the column that names the document */
+export const pieceJoin = (sql: Sql, id: Fragment): Fragment => sql`
+  join stored_payload as p on p.document_id = ${id}
+    cross join generate_series(0, coalesce(octet_length(p.sealed), 1) - 1, ${LIMITS.payload_piece_bytes}::integer)
+      as piece (at)`;
+
+/**
+ * The octets of one payload. The rows come in any order: to sort them, Postgres would have to carry the octets through
+ * the sort.
+ * @throws Refusal TEMPORARY when the payload store is away
+ */
+export async function joinPieces(sql: Sql, rows: readonly PayloadPiece[]): Promise<Buffer> {
+  const [{ object = null, byte_offset = null, byte_length = null } = {}] = rows;
+  if (object !== null && byte_offset !== null && byte_length !== null)
+    return fetched(sql, object, { offset: byte_offset, length: byte_length });
+  return joinInSlices([...rows].sort((a, b) => a.at - b.at).flatMap(({ sealed }) => sealed ?? []));
+}
+
+async function fetched(sql: Sql, object: string, range: { readonly offset: number; readonly length: number }) {
+  try {
+    return await payloadStoreOf(sql).get(object, range);
+  } catch (error) {
+    // One that is not there will not be there later either: that is a fault of ours.
+    if (error instanceof EvidenceStoreFailure && !(error instanceof EvidenceMissing)) throw temporary();
+    throw error;
+  }
+}
