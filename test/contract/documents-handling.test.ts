@@ -252,6 +252,12 @@ describe.each(serverForms)("handling documents over %s", (form) => {
     expect(kinds).toEqual(
       expect.arrayContaining(["document.queued", "document.sent", "document.delivered", "document.response_received"]),
     );
+    expect(packet.json["timeline"]).toContainEqual({
+      eventType: "document.marked",
+      actor: "api",
+      code: "failed",
+      occurredAt: INSTANT,
+    });
     for (const secret of ["Tajná", "Sender s. r. o.", "Receiver a. s.", "<"]) expect(packet.text).not.toContain(secret);
     await asBuyer(`POST /documents/inbox/${received}/acknowledge`);
     const theirs = await asBuyer(`GET /documents/${received}/support-packet`);

@@ -75,7 +75,7 @@ test.each(["html", "pdf"])(
   },
 );
 
-test("a firm that has given its participant away sees what it received neither as a page nor as a file", async () => {
+test("a firm that has given its participant away neither sees nor answers what it received", async () => {
   const { sql } = running.db;
   const [to, other] = [running.sandbox.receiver, running.sandbox.sender];
   const belongTo = (firmId: string) =>
@@ -88,13 +88,23 @@ test("a firm that has given its participant away sees what it received neither a
     );
     return (await Promise.all(asked)).map(({ status }) => status);
   };
+  const respond = (): Promise<HttpAnswer> =>
+    http(
+      "POST",
+      `${running.sandbox.baseUrl}/documents/${receivedId}/respond`,
+      { authorization: `Bearer ${receiver}`, "content-type": "application/json" },
+      JSON.stringify({ status: "AP" }),
+    );
   await belongTo(other.firmId);
   try {
     expect(await statuses()).toEqual([404, 404, 404]);
+    // An answer would be in the name of a participant that is somebody else's by now.
+    expect((await respond()).status).toBe(404);
   } finally {
     await belongTo(to.firmId);
   }
   expect(await statuses()).toEqual([200, 200, 200]);
+  expect((await respond()).status).toBe(200);
 });
 
 test("both have the same file as PDF", async () => {

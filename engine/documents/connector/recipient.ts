@@ -1,4 +1,5 @@
 /** To whom a document of the Connector goes: the participant behind the ids by which a program names a company. */
+import { Refusal } from "../../base/errors.js";
 import type { ErrorDetail } from "../../base/errors.js";
 import { parseParticipantId } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
@@ -52,31 +53,57 @@ interface Found {
   readonly faults: readonly ErrorDetail[];
 }
 
+/** The participant that the body makes by itself: by its id in the network, or by a Slovak tax id. */
+function madeBy({ country, networkId, taxId, vatId }: NamedRecipient): ParticipantId | undefined {
+  if (networkId !== undefined) return parseParticipantId(networkId);
+  const id = taxId ?? vatId?.replace(/^SK/u, "");
+  return country === "SK" && id !== undefined ? parseParticipantId(`${SLOVAK_TAX_ID}:${id.trim()}`) : undefined;
+}
+
+/** What the directory is asked by, until it knows somebody. */
+const keysOf = (recipient: NamedRecipient, made: ParticipantId | undefined): readonly CompanyKey[] => {
+  if (recipient.networkId !== undefined && made !== undefined)
+    return recipient.name === undefined ? [{ by: "participant", value: made }] : [];
+  return COMPANY_KEYS.flatMap(([member, by]) => {
+    const value = recipient[member]?.trim();
+    return value === undefined ? [] : [{ by, value }];
+  });
+};
+
+/** @throws Refusal TEMPORARY when the directory does not answer and nothing can be sent without it */
+async function companyOf(
+  { find }: DirectoryPort,
+  keys: readonly CompanyKey[],
+  isNeeded: boolean,
+): Promise<KnownCompany | undefined> {
+  try {
+    for (const key of keys) {
+      const company = await find(key);
+      if (company !== undefined) return company;
+    }
+  } catch (error) {
+    if (isNeeded || !(error instanceof Refusal) || error.reason !== "TEMPORARY") throw error;
+  }
+  return undefined;
+}
+
 /**
  * The participant that the body names, that of the company in the directory, or the one that its Slovak tax id makes;
- * none when nobody is known by what is named, or when its ids are of two companies. @throws Refusal TEMPORARY
+ * none when nobody is known by what is named, or when its ids are of two companies. A directory that does not answer
+ * stops nobody whose recipient is known without it. @throws Refusal TEMPORARY
  */
-export async function recipientOf({ find }: DirectoryPort, recipient: NamedRecipient): Promise<Found> {
-  const named = recipient.networkId === undefined ? undefined : parseParticipantId(recipient.networkId);
-  if (named !== undefined) {
-    const company = recipient.name === undefined ? await find({ by: "participant", value: named }) : undefined;
-    return { participant: named, resolution: "declared", company, faults: [] };
+export async function recipientOf(port: DirectoryPort, recipient: NamedRecipient): Promise<Found> {
+  const made = madeBy(recipient);
+  const isNeeded = made === undefined || recipient.name === undefined;
+  const company = await companyOf(port, keysOf(recipient, made), isNeeded);
+  const isNamed = recipient.networkId !== undefined && made !== undefined;
+  if (company === undefined || isNamed) {
+    const faults = made === undefined ? [unknownRecipient(recipient)] : [];
+    return { participant: made, resolution: "declared", company, faults };
   }
-  for (const [member, by] of COMPANY_KEYS) {
-    const value = recipient[member]?.trim();
-    const company = value === undefined ? undefined : await find({ by, value });
-    if (company === undefined) continue;
-    const faults = strangersIn(recipient, company);
-    const participant = faults.length === 0 ? company.participantId : undefined;
-    return { participant, resolution: "verified", company, faults };
-  }
-  const taxId = recipient.taxId ?? recipient.vatId?.replace(/^SK/u, "");
-  const participant =
-    recipient.country === "SK" && taxId !== undefined
-      ? parseParticipantId(`${SLOVAK_TAX_ID}:${taxId.trim()}`)
-      : undefined;
-  const faults = participant === undefined ? [unknownRecipient(recipient)] : [];
-  return { participant, resolution: "declared", company: undefined, faults };
+  const faults = strangersIn(recipient, company);
+  const participant = faults.length === 0 ? company.participantId : undefined;
+  return { participant, resolution: "verified", company, faults };
 }
 
 /** What the body leaves out of the recipient, as the directory says it. A directory may know an id and no name. */

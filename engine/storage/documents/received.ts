@@ -289,7 +289,10 @@ interface AnswerableDocument {
   readonly payloadSealed: Buffer;
 }
 
-/** One received document of a firm with its sealed payload; undefined when the firm has none such to see. */
+/**
+ * One received document of a firm with its sealed payload; undefined when the firm has none such to see, or when its
+ * participant belongs to another firm now, in whose name nobody else answers.
+ */
 export async function findAnswerable(
   sql: Sql,
   firmId: FirmId,
@@ -299,7 +302,8 @@ export async function findAnswerable(
     (PayloadPiece & { readonly sender: string; readonly receiver: string; readonly name: string })[]
   >`
     select r.sender, r.receiver, f.name, ${pieceColumns(sql)}
-    from received_document as r join firm as f on f.id = r.firm_id ${pieceJoin(sql, sql`r.id`)}
+    from received_document as r join firm as f on f.id = r.firm_id
+      join participant as o on o.key = r.participant_key and o.firm_id = r.firm_id ${pieceJoin(sql, sql`r.id`)}
     where r.id = ${id} and r.firm_id = ${firmId} and received_is_visible(r.status)`;
   const [row] = rows;
   return row === undefined
