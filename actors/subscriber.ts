@@ -1,23 +1,28 @@
 /**
- * The actor of one owner of subscriptions, a firm or an integrator about one firm: its commands take turns. Its turns
+ * The actor of one owner of subscriptions, a firm, an integrator about one firm, or an integrator's account with the
+ * Connector's webhook: its commands take turns. Its turns
  * touch Postgres, the name service where a URL is new, and a receiver where its owner tests it; between nodes the
  * statements decide.
  */
+import type { ConnectorWebhookOperations } from "../engine/events/connector/operations.js";
 import type { WebhookOperations } from "../engine/events/webhooks/operations.js";
 import type { SubscriptionOwner } from "../engine/events/webhooks/subscriptions.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
+/** Every command on subscriptions, of both interfaces. */
+interface SubscriberOperations extends WebhookOperations, ConnectorWebhookOperations {}
+
 type SubscriberProtocol = {
-  readonly [C in keyof WebhookOperations]: {
-    readonly ask: Parameters<WebhookOperations[C]>;
-    readonly reply: Awaited<ReturnType<WebhookOperations[C]>>;
+  readonly [C in keyof SubscriberOperations]: {
+    readonly ask: Parameters<SubscriberOperations[C]>;
+    readonly reply: Awaited<ReturnType<SubscriberOperations[C]>>;
   };
 };
 
 type SubscriberKind = ActorKind<SubscriberProtocol, null>;
 
 /** Makes the kind of actor through which subscriptions change. */
-export const subscriberKind = (webhooks: WebhookOperations): SubscriberKind => ({
+export const subscriberKind = (webhooks: SubscriberOperations): SubscriberKind => ({
   name: "subscriber",
   idle_ms: 0,
   start: () => null,
@@ -32,6 +37,12 @@ export const subscriberKind = (webhooks: WebhookOperations): SubscriberKind => (
     acknowledge: async (_, asked) => ({ reply: await webhooks.acknowledge(...asked) }),
     acknowledgeMany: async (_, asked) => ({ reply: await webhooks.acknowledgeMany(...asked) }),
     acknowledgeAll: async (_, asked) => ({ reply: await webhooks.acknowledgeAll(...asked) }),
+    putWebhook: async (_, asked) => ({ reply: await webhooks.putWebhook(...asked) }),
+    deleteWebhook: async (_, asked) => ({ reply: await webhooks.deleteWebhook(...asked) }),
+    rotateWebhookSecret: async (_, asked) => ({ reply: await webhooks.rotateWebhookSecret(...asked) }),
+    testWebhook: async (_, asked) => ({ reply: await webhooks.testWebhook(...asked) }),
+    testSuite: async (_, asked) => ({ reply: await webhooks.testSuite(...asked) }),
+    replayDelivery: async (_, asked) => ({ reply: await webhooks.replayDelivery(...asked) }),
   },
 });
 
@@ -39,8 +50,11 @@ const keyOf = ({ firmId, integratorId }: SubscriptionOwner): string => `${integr
 /** A test waits for a receiver: it has turns of its own, so that nothing else of its owner waits with it. */
 const testKeyOf = (id: string): string => `test/${id}`;
 
+/** The turns of an account's webhook are its integrator's. */
+const accountOf = (integratorId: string): string => `${integratorId}/connector`;
+
 /** The commands through their actors. */
-export const webhooksThroughActors = (actors: ActorSystem, kind: SubscriberKind): WebhookOperations => ({
+export const webhooksThroughActors = (actors: ActorSystem, kind: SubscriberKind): SubscriberOperations => ({
   create: (...asked) => actors.ask(kind, keyOf(asked[0]), "create", asked),
   change: (...asked) => actors.ask(kind, keyOf(asked[0].owner), "change", asked),
   remove: (...asked) => actors.ask(kind, keyOf(asked[0].owner), "remove", asked),
@@ -51,4 +65,10 @@ export const webhooksThroughActors = (actors: ActorSystem, kind: SubscriberKind)
   acknowledge: (...asked) => actors.ask(kind, keyOf(asked[0]), "acknowledge", asked),
   acknowledgeMany: (...asked) => actors.ask(kind, keyOf(asked[0]), "acknowledgeMany", asked),
   acknowledgeAll: (...asked) => actors.ask(kind, `${asked[0].integratorId}/all`, "acknowledgeAll", asked),
+  putWebhook: (...asked) => actors.ask(kind, accountOf(asked[0]), "putWebhook", asked),
+  deleteWebhook: (...asked) => actors.ask(kind, accountOf(asked[0]), "deleteWebhook", asked),
+  rotateWebhookSecret: (...asked) => actors.ask(kind, accountOf(asked[0]), "rotateWebhookSecret", asked),
+  testWebhook: (...asked) => actors.ask(kind, accountOf(asked[0]), "testWebhook", asked),
+  testSuite: (...asked) => actors.ask(kind, accountOf(asked[0]), "testSuite", asked),
+  replayDelivery: (...asked) => actors.ask(kind, accountOf(asked[0]), "replayDelivery", asked),
 });

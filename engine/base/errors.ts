@@ -214,6 +214,21 @@ export const ERRORS = {
     { sapi: "CONFLICT", enterprise: "WEBHOOK_INACTIVE" },
     "The subscription is switched off; switch it on with PATCH and isActive, then repeat.",
   ),
+  CONNECTOR_WEBHOOK_INACTIVE: row(
+    409,
+    { sapi: "CONFLICT", enterprise: "WEBHOOK_INACTIVE" },
+    "There is no webhook that is switched on; send PUT /connector/webhook with active true, then repeat.",
+  ),
+  CONNECTOR_DELIVERY_PENDING: row(
+    409,
+    { sapi: "CONFLICT", enterprise: "WEBHOOK_DELIVERY_PENDING", retryable: true },
+    "A delivery of this event is still under way; replay it when its status is SUCCESS or FAILED.",
+  ),
+  CONNECTOR_REPLAY_UNCONFIRMED: row(
+    409,
+    { sapi: "CONFLICT", enterprise: "REPLAY_CONFIRMATION_REQUIRED" },
+    "The receiver took this event already; send confirmSuccessfulReplay true if it may come a second time.",
+  ),
   MAPPER_TEMPLATES_FULL: row(
     400,
     { sapi: "VALIDATION", enterprise: "TEMPLATE_LIMIT_REACHED" },

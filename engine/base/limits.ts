@@ -219,6 +219,13 @@ export const LIMITS = {
   /** Deliveries of one test. Ours. */
   webhook_test_count_max: 10,
   webhook_resolution_chars_max: 500,
+  /** What is kept of a receiver's Content-Type. Ours. */
+  webhook_content_type_chars_max: 200,
+  /** Attempts at a test of the Connector's webhook, and until one of its scenario `timeout` is given up. Ours. */
+  connector_test_attempts_max: 3,
+  connector_test_timeout_ms: 5 * SECOND_MS,
+  /** Attempts that one answer shows: those of a delivery, or of all scenarios of a test suite. Ours. */
+  connector_attempts_shown_max: 100,
   /** spec/shapes.md, section 5: GET /webhooks/{id} adds deliveries[<=20]. */
   webhook_latest_deliveries: 20,
   /** Deliveries on one page, and how many can be passed over; a cursor goes further. Ours. */

@@ -49,6 +49,23 @@ export const stagedMove = (staging: Staging | null, operation: StagedOperation):
   return staging === null ? undefined : moves[staging];
 };
 
+/** The states that a webhook can be told of, in the order of the ruling. @source spec/rulings.md, section 11, Events */
+const CONNECTOR_TOLD_STATES = [
+  "queued",
+  "delivered",
+  "received",
+  "processed",
+  "needs_attention",
+  "cancelled",
+  "failed",
+] as const satisfies readonly ConnectorState[];
+/** A state that a webhook can be told of. */
+export type ConnectorToldState = (typeof CONNECTOR_TOLD_STATES)[number];
+/** The types of events that a webhook may name. */
+export const CONNECTOR_EVENT_TYPES = CONNECTOR_TOLD_STATES.map((state) => `document.${state}` as const);
+/** A type of event that a webhook may name. */
+export type ConnectorEventType = (typeof CONNECTOR_EVENT_TYPES)[number];
+
 /** A queued document that was attempted is `sending`. @source spec/rulings.md, section 11, Outbound lifecycle maps */
 const OF_SENT = {
   queued: "queued",

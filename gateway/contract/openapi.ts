@@ -24,6 +24,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Firms: "The firms for which an integrator acts.",
   Consent: "Invitations of companies, and how their consent stands.",
   Webhooks: "Who is told of what happens to documents, how it reaches them, and events to be pulled.",
+  Webhook: "Where the events of an integrator's account go, what became of each delivery, and tests of the receiver.",
   OAuth: "A program gets a key of an integrator whose administrator agrees.",
   Box: "Documents that wait here: sent at once or at their time, again, or not at all.",
   Onboarding: "Firms that only send, which an integrator asks for.",

@@ -41,6 +41,8 @@ import { authRoutes } from "../routes/auth.js";
 import { mapperRoutes } from "../routes/connector/mapper.js";
 import { connectorRoutes } from "../routes/connector/answers.js";
 import { connectorDocumentRoutes } from "../routes/connector/documents.js";
+import { webhookDebuggerRoutes } from "../routes/connector/debugger.js";
+import { connectorWebhookRoutes } from "../routes/connector/webhook.js";
 import { connectorEventRoutes, connectorRecordRoutes } from "../routes/connector/records.js";
 import { boxRoutes } from "../routes/box.js";
 import { documentRoutes } from "../routes/documents/lifecycle.js";
@@ -159,6 +161,8 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   plug(connectorRoutes, ({ actors, document }) => ({
     respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request),
   })),
+  plug(connectorWebhookRoutes, ({ webhooks }) => webhooks),
+  plug(webhookDebuggerRoutes, ({ webhooks }) => webhooks),
   plug(mapperRoutes, ({ validators, sql, partners }) => ({
     ...partners,
     templates: (caller) => readTemplates(sql, caller),

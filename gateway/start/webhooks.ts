@@ -3,6 +3,12 @@ import { subscriberKind, webhooksThroughActors } from "../../actors/subscriber.j
 import type { ActorSystem } from "../../actors/system.js";
 import type { Config } from "../../engine/base/config.js";
 import type { Cursors } from "../../engine/base/cursors.js";
+import type { IntegratorId } from "../../engine/base/ids.js";
+import { readConnectorDeliveries, readConnectorDelivery } from "../../engine/events/connector/deliveries.js";
+import type { ConnectorDeliveriesAsked } from "../../engine/events/connector/deliveries.js";
+import { connectorWebhookOperations } from "../../engine/events/connector/operations.js";
+import { readTestSuite } from "../../engine/events/connector/tests.js";
+import { readConnectorWebhook } from "../../engine/events/connector/webhook.js";
 import type { Relay } from "../../engine/events/outbox.js";
 import { startDeliverer } from "../../engine/events/webhooks/deliverer.js";
 import type { Deliverer } from "../../engine/events/webhooks/deliverer.js";
@@ -63,7 +69,15 @@ export function startWebhooks(base: Base, { sql, sealer, cursors, actors, node, 
   });
   const ports = { sql, sealer, http: client.request, clock, log, metrics, owner, addresses: { policy } };
   const rows = {
-    ...webhooksThroughActors(actors, subscriberKind(webhookOperations(ports))),
+    ...webhooksThroughActors(
+      actors,
+      subscriberKind({ ...webhookOperations(ports), ...connectorWebhookOperations(ports) }),
+    ),
+    webhook: (integratorId: IntegratorId) => readConnectorWebhook(sql, integratorId),
+    suite: (integratorId: IntegratorId, id: string) => readTestSuite(sql, integratorId, id),
+    connectorDeliveries: (integratorId: IntegratorId, asked: ConnectorDeliveriesAsked) =>
+      readConnectorDeliveries({ sql, cursors }, integratorId, asked),
+    connectorDelivery: (integratorId: IntegratorId, id: string) => readConnectorDelivery(sql, integratorId, id),
     subscriptions: (of: SubscriptionOwner) => readSubscriptions({ sql }, of),
     subscription: (named: NamedSubscription) => readSubscriptionWithDeliveries({ sql, cursors }, named),
     deliveries: (named: NamedSubscription, asked: DeliveriesAsked) => readDeliveries({ sql, cursors }, named, asked),

@@ -329,7 +329,7 @@ describe.each(serverForms)("the %s form", (form) => {
 
   test("an id in a path that is somebody else's and one that never was are answered with the same words", async () => {
     const other = await newPartner(t);
-    await bindClient(t, other, firms.foreign);
+    await bindClient(t, other, firms.foreign, { customerRef: "theirs" });
     // A reader of its own, so that no rate limit answers in place of a row.
     const reader = await newPartner(t);
     await bindClient(t, reader, firms.own, { customerRef: "own" });
@@ -382,12 +382,17 @@ describe.each(serverForms)("the %s form", (form) => {
       headers: { "idempotency-key": randomUUID() },
     });
     expect([registration.status, registration.text]).toEqual([201, registration.text]);
+    await api(t, other.key.token, "PUT /connector/webhook", { body: { url: "http://127.0.0.1:9/" } });
+    const suite = { customerRef: "theirs", scenarios: ["success"] };
+    const tested = await api(t, other.key.token, "POST /connector/webhook/test", { body: suite });
     /** By the beginning of a path: an id that is there and belongs to others. */
     const ids: readonly (readonly [RegExp, string])[] = [
       [/^\/(document\/receive|documents\/inbox|inbound\/documents|connector\/documents)\//, received],
       [/^\/(outbound\/)?documents\//, document],
       [/^\/box\/items\//, await boxItem()],
       [/^\/webhooks\//, String(subscription.json["id"])],
+      [/^\/connector\/webhook\/deliveries\//, String(tested.json["deliveryId"])],
+      [/^\/connector\/webhook\/test-suite\//, await made("POST /connector/webhook/test-suite", suite)],
       [/^\/events\//, event],
       [/^\/firms\//, firms.foreign.firmId],
       [/^\/integrator\/keys\//, other.key.id],
@@ -411,6 +416,7 @@ describe.each(serverForms)("the %s form", (form) => {
             ...(row.context === "participant" ? { "x-peppol-participant-id": firms.own.participantId } : {}),
             ...(row.context === "firm" ? { "x-firm-id": firms.own.firmId } : {}),
             ...(row.request.body === undefined ? {} : { "content-type": "application/json" }),
+            ...(row.idempotency === "none" ? {} : { "idempotency-key": randomUUID() }),
           },
           row.request.body === undefined
             ? undefined

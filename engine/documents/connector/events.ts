@@ -1,6 +1,6 @@
 /** What happened to a firm's documents, in the words of the Connector. @source spec/rulings.md, section 11, Events */
-import { isoInstant } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
+import { connectorEvent } from "../../events/connector/event.js";
 import type { ConnectorEventState } from "../../lifecycle/connector.js";
 import type { TimelineKind } from "../../lifecycle/document.js";
 import { listConnectorEvents } from "../../storage/documents/connector.js";
@@ -56,20 +56,9 @@ export async function readConnectorEvents(
     events: rows.map((row) => {
       const state = stateOf(row);
       const kind = kindOf(row.documentTypeId);
-      return {
-        id: row.id,
-        type: `document.${state}` as const,
-        customerRef,
-        documentId: row.documentId,
-        state,
-        occurredAt: isoInstant(row.occurredAt.getTime()),
-        data: {
-          direction: row.direction,
-          type: kind === null ? null : TYPES[kind],
-          number: row.number,
-          response: null,
-        },
-      };
+      const { id, documentId, occurredAt, direction, number } = row;
+      const type = kind === null ? null : TYPES[kind];
+      return connectorEvent({ id, state, customerRef, documentId, occurredAt, direction, type, number });
     }),
     // Also before anything has happened there is a place to go on from.
     nextCursor: nextCursor ?? cursors.seal(list, `${FEED_START.transactionId}.${FEED_START.position}`),

@@ -10,6 +10,7 @@ import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { firstChars } from "../../base/text.js";
 import type { Http, HttpResult } from "../../peppol/network/http.js";
+import type { AttemptReport } from "../../storage/events/attempts.js";
 import { settleDelivery } from "../../storage/events/dispatch.js";
 import type { ClaimedDelivery, DeliveryEnd } from "../../storage/events/dispatch.js";
 import { disableSubscription } from "../../storage/events/subscriptions.js";
@@ -17,10 +18,14 @@ import type { Sealer } from "../../storage/sealer.js";
 import { isPassing } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { backoff } from "../wake.js";
+import { pushedEvent } from "../connector/event.js";
+import { recordBeginning, reportOf } from "../connector/record.js";
+import { mannerOf } from "../connector/scenarios.js";
 import { envelopeOf } from "./envelope.js";
 import { signatureOf } from "./signature.js";
-import { secretContext } from "./subscriptions.js";
+import { newSigningSecret, secretContext } from "./subscriptions.js";
 import { verdictOf, waitAfterAttempt } from "./verdict.js";
+import type { DeliveryVerdict } from "./verdict.js";
 
 /** What an attempt needs of the engine. */
 export interface AttemptPorts {
@@ -54,13 +59,19 @@ function secretsOf(
     : { now, old: open(oldSecretKeyId, oldSecretSealed) };
 }
 
+/** What is sent of a delivery: the Connector's event, or the envelope of the Enterprise interface. */
+const bodyOf = (claimed: ClaimedDelivery): Buffer =>
+  Buffer.from(JSON.stringify(claimed.customerRef === null ? envelopeOf(claimed) : pushedEvent(claimed)));
+
 /** The exact octets and headers of an attempt. The time is fresh, the id of the event that of every attempt. */
 function requestOf(ports: AttemptPorts, claimed: ClaimedDelivery) {
-  const body = Buffer.from(JSON.stringify(envelopeOf(claimed)));
+  const body = bodyOf(claimed);
   const timestamp_s = Math.floor(ports.clock.now() / 1_000);
-  const secrets = secretsOf(ports, claimed);
+  const { attempts_max, forges } = mannerOf(claimed.scenario);
+  const secrets = forges ? { now: newSigningSecret() } : secretsOf(ports, claimed);
   return {
     body,
+    timestamp_s,
     headers: {
       "content-type": "application/json; charset=utf-8",
       "content-length": String(body.length),
@@ -72,42 +83,67 @@ function requestOf(ports: AttemptPorts, claimed: ClaimedDelivery) {
       "x-webhook-event-id": claimed.eventId,
       "x-webhook-id": claimed.deliveryId,
       "x-webhook-attempt": String(claimed.attempt),
-      "x-webhook-max-attempts": String(LIMITS.webhook_attempts_max),
+      "x-webhook-max-attempts": String(attempts_max),
+      ...(claimed.scenario === null ? {} : { "x-webhook-test-scenario": claimed.scenario }),
     },
   };
 }
 
-const post = (ports: AttemptPorts, claimed: ClaimedDelivery): Promise<HttpResult> =>
-  ports.http({
+const post = (
+  ports: AttemptPorts,
+  { url, scenario }: ClaimedDelivery,
+  { body, headers }: ReturnType<typeof requestOf>,
+): Promise<HttpResult> => {
+  const { timeout_ms = ports.timeout_ms } = mannerOf(scenario);
+  return ports.http({
     method: "POST",
-    url: claimed.url,
+    url,
     use: "webhook",
-    ...requestOf(ports, claimed),
+    body,
+    headers,
     bytes_max: LIMITS.webhook_answer_bytes_max,
     cut: true,
-    ...(ports.timeout_ms === undefined ? {} : { timeout_ms: ports.timeout_ms }),
+    ...(timeout_ms === undefined ? {} : { timeout_ms }),
   });
+};
+
+/** How long a delivery waits for its next attempt; undefined when there is none. */
+function waitOf(
+  { once, random = randomUnit }: AttemptPorts,
+  { attempt, scenario }: ClaimedDelivery,
+  { kind, retryAfter_ms }: DeliveryVerdict,
+): number | undefined {
+  const { attempts_max, repeatsAfter } = mannerOf(scenario);
+  if (kind === "delivered") return repeatsAfter(attempt) ? 0 : undefined;
+  const isOver = kind === "never" || once === true || attempt >= attempts_max;
+  return isOver ? undefined : waitAfterAttempt(attempt, retryAfter_ms, random);
+}
+
+/** What an attempt that was made is called in the Connector's record. */
+const outcomeOf = (kind: DeliveryVerdict["kind"], wait_ms: number | undefined): AttemptReport["outcome"] =>
+  kind === "delivered" ? "SUCCESS" : wait_ms === undefined ? "TERMINAL_FAILURE" : "RETRY_SCHEDULED";
 
 /** What a result means for a delivery, in the words of its row. */
 function endOf(ports: AttemptPorts, claimed: ClaimedDelivery, result: HttpResult) {
-  const verdict = verdictOf(result, ports.clock.now());
-  const wait_ms =
-    verdict.kind === "again" && ports.once !== true
-      ? waitAfterAttempt(claimed.attempt, verdict.retryAfter_ms, ports.random ?? randomUnit)
-      : undefined;
+  const now = ports.clock.now();
+  const verdict = verdictOf(result, now);
+  const { retryAfter_ms, cause } = verdict;
+  const wait_ms = waitOf(ports, claimed, verdict);
+  const [outcome, retryable] = [outcomeOf(verdict.kind, wait_ms), verdict.kind === "again"];
   const end: DeliveryEnd = {
     id: claimed.deliveryId,
     owner: ports.owner,
     attempt: claimed.attempt,
-    status: verdict.kind === "delivered" ? "SUCCESS" : wait_ms === undefined ? "FAILED" : "RETRYING",
+    status: wait_ms !== undefined ? "RETRYING" : verdict.kind === "delivered" ? "SUCCESS" : "FAILED",
     wait_ms,
     responseStatus: result.kind === "response" ? result.status : undefined,
     responseBody:
       result.kind === "response"
         ? firstChars(result.body.toString("utf8"), LIMITS.webhook_answer_chars_kept)
         : undefined,
-    cause: verdict.cause,
+    cause,
     health: verdict.health,
+    report: reportOf(claimed, { outcome, result, retryable, retryAfter_ms, wait_ms, cause }, now),
   };
   return { end, disable: verdict.disable };
 }
@@ -117,8 +153,8 @@ function endOf(ports: AttemptPorts, claimed: ClaimedDelivery, result: HttpResult
  * attempts were cut off again and again, as by a receiver that ends the process.
  */
 const UNSENT = {
-  withdrawn: { cause: "consent_withdrawn", health: "unknown" },
-  cutOff: { cause: "attempts_cut_off", health: "ill" },
+  withdrawn: { cause: "consent_withdrawn", health: "unknown", outcome: "AUTHORIZATION_CANCELLED" },
+  cutOff: { cause: "attempts_cut_off", health: "ill", outcome: "TERMINAL_FAILURE" },
 } as const;
 
 const unsentOf = ({ allowed, cutOff }: ClaimedDelivery): keyof typeof UNSENT | undefined => {
@@ -127,16 +163,22 @@ const unsentOf = ({ allowed, cutOff }: ClaimedDelivery): keyof typeof UNSENT | u
 };
 
 /** The end of a delivery that nothing is sent of. */
-const unsent = (ports: AttemptPorts, claimed: ClaimedDelivery, why: keyof typeof UNSENT): DeliveryEnd => ({
-  id: claimed.deliveryId,
-  owner: ports.owner,
-  attempt: claimed.attempt,
-  status: "FAILED",
-  wait_ms: undefined,
-  responseStatus: undefined,
-  responseBody: undefined,
-  ...UNSENT[why],
-});
+function unsent(ports: AttemptPorts, claimed: ClaimedDelivery, why: keyof typeof UNSENT): DeliveryEnd {
+  const { cause, health, outcome } = UNSENT[why];
+  const ending = { outcome, result: undefined, retryable: false, retryAfter_ms: undefined, wait_ms: undefined, cause };
+  return {
+    id: claimed.deliveryId,
+    owner: ports.owner,
+    attempt: claimed.attempt,
+    status: "FAILED",
+    wait_ms: undefined,
+    responseStatus: undefined,
+    responseBody: undefined,
+    cause,
+    health,
+    report: reportOf(claimed, ending, ports.clock.now()),
+  };
+}
 
 async function disable(ports: AttemptPorts, subscriptionId: string, why: "gone" | "failing"): Promise<void> {
   const { sql, clock, log } = ports;
@@ -175,10 +217,15 @@ export async function attemptDelivery(ports: AttemptPorts, claimed: ClaimedDeliv
   const { metrics, log } = ports;
   try {
     const why = unsentOf(claimed);
+    const request = why === undefined ? requestOf(ports, claimed) : undefined;
+    if (!(await recordBeginning(ports, claimed, request))) {
+      metrics.count("webhook_deliveries_total", { outcome: "LOST" });
+      return undefined;
+    }
     const { end, disable: gone } =
-      why === undefined
-        ? endOf(ports, claimed, await post(ports, claimed))
-        : { end: unsent(ports, claimed, why), disable: false };
+      request === undefined
+        ? { end: unsent(ports, claimed, why ?? "withdrawn"), disable: false }
+        : endOf(ports, claimed, await post(ports, claimed, request));
     const failing = await written(ports, end);
     if (failing === undefined) {
       metrics.count("webhook_deliveries_total", { outcome: "LOST" });

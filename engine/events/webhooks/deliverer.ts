@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
-import { claimDeliveries, fanOutFeed, freeDeliveries } from "../../storage/events/dispatch.js";
+import { claimDeliveries, fanOutConnector, fanOutFeed, freeDeliveries } from "../../storage/events/dispatch.js";
 import type { ClaimedDelivery } from "../../storage/events/dispatch.js";
 import { createWake, within } from "../wake.js";
 import { attemptDelivery } from "./attempt.js";
@@ -75,7 +75,8 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     return LIMITS.webhook_poll_ms;
   });
   const feeding = repeat(ports, "feed", async () => {
-    const { read, queued } = await fanOutFeed(ports.sql);
+    const [enterprise, connector] = [await fanOutFeed(ports.sql), await fanOutConnector(ports.sql)];
+    const [read, queued] = [enterprise.read + connector.read, enterprise.queued + connector.queued];
     if (queued > 0) sending.poke();
     if (read > 0) await rest(LIMITS.webhook_feed_rest_ms);
     return read > 0 ? 0 : LIMITS.webhook_poll_ms;

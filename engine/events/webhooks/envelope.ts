@@ -26,15 +26,16 @@ export interface EventEnvelope {
 }
 
 /** Words for documents by the root of their type; the second for self-billing. */
-const DOCTYPE_KEYS: Readonly<Record<string, readonly [string, string]>> = {
+const DOCTYPE_KEYS = {
   Invoice: ["invoice", "self_billing_invoice"],
   CreditNote: ["credit_note", "self_billing_credit_note"],
-};
+} as const;
+type DoctypeKey = (typeof DOCTYPE_KEYS)[keyof typeof DOCTYPE_KEYS][number];
 
 /** The word for a document's type; `other` for one that is neither invoice nor credit note. */
-function doctypeKey(documentTypeId: string | null): string {
+export function doctypeKey(documentTypeId: string | null): DoctypeKey | "other" {
   const type = documentTypeId === null ? undefined : parseDocumentType(documentTypeId);
-  const words = DOCTYPE_KEYS[type?.rootLocal ?? ""];
+  const words = Object.entries(DOCTYPE_KEYS).find(([root]) => root === type?.rootLocal)?.[1];
   return words === undefined ? "other" : words[isSelfBilling(documentTypeId ?? "") ? 1 : 0];
 }
 

@@ -85,15 +85,16 @@ const listedOf = (row: SubscriptionRow): ListedSubscription => ({ ...viewOf(row)
 export const secretContext = (id: string): string => `webhook_subscription:${id}`;
 
 /** A secret of 256 bits; its own letters, as UTF-8, are the key of the signature. */
-const newSigningSecret = (): string => `whsec_${randomOctets(32).toString("hex")}`;
+export const newSigningSecret = (): string => `whsec_${randomOctets(32).toString("hex")}`;
 
-const sealed = (sealer: Sealer, id: string, secret: string): SealedSecret => ({
+/** The secret of the subscription with this id, as it is stored. */
+export const sealed = (sealer: Sealer, id: string, secret: string): SealedSecret => ({
   keyId: sealer.keyId,
   sealed: sealer.seal(Buffer.from(secret), secretContext(id)),
 });
 
 /** Kinds in the order in which they were named, each once. */
-const eachOnce = (events: readonly FeedKind[]): FeedKind[] => [...new Set(events)];
+export const eachOnce = <Kind extends string>(events: readonly Kind[]): Kind[] => [...new Set(events)];
 
 /**
  * Makes a subscription, which is told of what happens from now on.

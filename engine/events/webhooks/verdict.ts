@@ -11,7 +11,7 @@ const RETRIED_STATUSES: readonly number[] = [408, 425, 429, 502, 503, 504];
 const BLOCKED: readonly HttpFault[] = ["bad_url", "address_refused"];
 
 /** What an attempt came to. `disable`: the receiver says that it is gone. */
-interface Verdict {
+export interface DeliveryVerdict {
   readonly kind: "delivered" | "again" | "never";
   readonly disable: boolean;
   /** Why it was not delivered, a short code. */
@@ -29,7 +29,7 @@ function retryAfterOf(text: string | undefined, now: Instant): number | undefine
 }
 
 /** Judges the result of an attempt. */
-export function verdictOf(result: HttpResult, now: Instant): Verdict {
+export function verdictOf(result: HttpResult, now: Instant): DeliveryVerdict {
   const none = { disable: false, retryAfter_ms: undefined };
   if (result.kind === "failed")
     return BLOCKED.includes(result.fault)

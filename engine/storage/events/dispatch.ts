@@ -1,10 +1,13 @@
 /** Statements of delivery: events become deliveries, deliveries are taken, and what became of them is written. */
 import type { FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import type { ConnectorEventType } from "../../lifecycle/connector.js";
 import type { OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
 import { batched, inOrder } from "../batched.js";
 import type { Json, Sql } from "../sql.js";
+import { completeReports } from "./attempts.js";
+import type { AttemptReport } from "./attempts.js";
 
 /** How far a look at the feed came. */
 interface FannedOut {
@@ -18,6 +21,13 @@ interface FannedOut {
 export async function fanOutFeed(sql: Sql): Promise<FannedOut> {
   const [row] = await sql<{ readonly read: string; readonly queued: string }[]>`
     select read, queued from fan_out_webhooks(${LIMITS.webhook_feed_batch})`;
+  return { read: Number(row?.read ?? 0), queued: Number(row?.queued ?? 0) };
+}
+
+/** The same for the subscriptions of the Connector. */
+export async function fanOutConnector(sql: Sql): Promise<FannedOut> {
+  const [row] = await sql<{ readonly read: string; readonly queued: string }[]>`
+    select read, queued from fan_out_connector(${LIMITS.webhook_feed_batch})`;
   return { read: Number(row?.read ?? 0), queued: Number(row?.queued ?? 0) };
 }
 
@@ -69,8 +79,20 @@ export const messageJoins = (sql: Sql) => sql`
   left join received_document as r on r.id = d.document_id and d.event = 'document.received' and d.test_data is null
   left join document_event as e on e.id = d.event_id and d.event <> 'document.received' and d.test_data is null`;
 
-/** A delivery under lease, with all that its attempt needs. */
-export interface ClaimedDelivery extends MessageRow {
+/** What a receiver is asked to do with an event that never happened. @source spec/rulings.md, section 11, Webhook */
+export const TEST_SCENARIOS = [
+  "success",
+  "deduplication",
+  "retry_503",
+  "rate_limit_429",
+  "terminal_422",
+  "timeout",
+  "signature",
+] as const;
+/** One scenario of a test. */
+export type TestScenario = (typeof TEST_SCENARIOS)[number];
+
+interface Claim extends Omit<MessageRow, "event"> {
   readonly endpointId: string;
   /** From 1; an attempt that was cut off is made again under its number. */
   readonly attempt: number;
@@ -84,7 +106,15 @@ export interface ClaimedDelivery extends MessageRow {
   readonly allowed: boolean;
   /** Whether so many attempts in a row have not ended that no other is made. */
   readonly cutOff: boolean;
+  /** Null for whatever happened, and for tests of the Enterprise interface. */
+  readonly scenario: TestScenario | null;
 }
+
+/** A delivery of the Connector: it has the integrator's name for the firm. */
+export type ConnectorClaim = Claim & { readonly customerRef: string; readonly event: ConnectorEventType };
+
+/** A delivery under lease, with all that its attempt needs. */
+export type ClaimedDelivery = ConnectorClaim | (Claim & { readonly customerRef: null; readonly event: FeedKind });
 
 /** The columns of a ClaimedDelivery, of rows named d and s that `messageJoins` has joined. */
 export const claimedColumns = (sql: Sql) => sql`
@@ -92,7 +122,9 @@ export const claimedColumns = (sql: Sql) => sql`
   s.secret_key_id as "secretKeyId", s.secret_sealed as "secretSealed",
   case when s.old_secret_until > now() then s.old_secret_key_id end as "oldSecretKeyId",
   case when s.old_secret_until > now() then s.old_secret_sealed end as "oldSecretSealed",
-  webhook_is_allowed(s.integrator_id, s.firm_id) as allowed, d.begun > ${LIMITS.webhook_begun_max} as "cutOff"`;
+  case when s.firm_id is null then connector_is_told(s.integrator_id, d.firm_id)
+    else webhook_is_allowed(s.integrator_id, s.firm_id) end as allowed,
+  d.begun > ${LIMITS.webhook_begun_max} as "cutOff", d.customer_ref as "customerRef", d.scenario`;
 
 /**
  * Takes due deliveries under lease: of each endpoint as many as it has places, the oldest first, one of each endpoint
@@ -143,7 +175,7 @@ export function claimDeliveries(sql: Sql, owner: string, places: number): Promis
         due_at = clock_timestamp() + ${LIMITS.webhook_lease_ms}::integer * interval '1 millisecond'
       from chosen where d.id = chosen.id
       returning d.id, d.subscription_id, d.endpoint_id, d.firm_id, d.event_id, d.event, d.document_id, d.occurred_at,
-        d.created_at, d.test_data, d.attempts, d.begun
+        d.created_at, d.test_data, d.attempts, d.begun, d.customer_ref, d.scenario
     )
     select ${claimedColumns(sql)}
     from claimed as d join webhook_subscription as s on s.id = d.subscription_id
@@ -177,6 +209,8 @@ export interface DeliveryEnd {
   readonly responseBody: string | undefined;
   readonly cause: string | undefined;
   readonly health: EndpointHealth;
+  /** What is kept of an attempt at a delivery of the Connector; undefined for the others. */
+  readonly report?: AttemptReport | undefined;
 }
 
 /**
@@ -188,13 +222,16 @@ export const settleDelivery = batched<DeliveryEnd, boolean | undefined>(
     const column = <K extends keyof DeliveryEnd>(name: K): (Exclude<DeliveryEnd[K], undefined> | null)[] =>
       ends.map((end) => (end[name] ?? null) as Exclude<DeliveryEnd[K], undefined> | null);
     const rows = await sql<{ readonly n: string; readonly failing: boolean }[]>`
-      select n, failing
-      from settle_webhooks(
-        ${column("owner")}::text[], ${column("id")}::uuid[], ${column("attempt")}::integer[], ${column("status")}::text[],
-        ${column("wait_ms")}::bigint[], ${column("responseStatus")}::integer[], ${column("responseBody")}::text[],
-        ${column("cause")}::text[], ${column("health")}::text[], ${LIMITS.webhook_breaker_failures},
-        ${LIMITS.webhook_rest_ms}, ${LIMITS.webhook_rest_max_ms}, ${LIMITS.webhook_failing_ms}
-      )`;
+      with settled as materialized (
+        select n, failing
+        from settle_webhooks(
+          ${column("owner")}::text[], ${column("id")}::uuid[], ${column("attempt")}::integer[], ${column("status")}::text[],
+          ${column("wait_ms")}::bigint[], ${column("responseStatus")}::integer[], ${column("responseBody")}::text[],
+          ${column("cause")}::text[], ${column("health")}::text[], ${LIMITS.webhook_breaker_failures},
+          ${LIMITS.webhook_rest_ms}, ${LIMITS.webhook_rest_max_ms}, ${LIMITS.webhook_failing_ms}
+        )
+      ), ${completeReports(sql, ends)}
+      select n, failing from settled`;
     return inOrder(ends, rows, ({ failing }) => failing);
   },
   { max: LIMITS.webhook_settle_batch, key: ({ id }) => id },

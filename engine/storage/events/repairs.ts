@@ -78,6 +78,10 @@ export function claimedTests(sql: Sql, ids: readonly string[]): PromiseLike<Clai
 /** Removes old deliveries and what nothing is left of. @returns how many deliveries went */
 export async function pruneDeliveries(sql: Sql): Promise<number> {
   const [row] = await sql<{ readonly gone: string }[]>`
+    with forgotten as (
+      delete from connector_request
+      where created_at < now() - ${LIMITS.webhook_delivered_kept_ms}::bigint * interval '1 millisecond'
+    )
     select prune_webhooks(${LIMITS.webhook_delivered_kept_ms}, ${LIMITS.webhook_kept_ms}, ${LIMITS.webhook_prune_batch})
       as gone`;
   return Number(row?.gone ?? 0);

@@ -15,7 +15,10 @@ import {
   TIMELINE_KINDS,
   UNDELIVERED_STATES,
 } from "../../../engine/lifecycle/document.js";
+import { CONNECTOR_EVENT_TYPES } from "../../../engine/lifecycle/connector.js";
 import { FEED_KINDS } from "../../../engine/lifecycle/feed.js";
+import { WEBHOOK_ATTEMPT_OUTCOMES } from "../../../engine/storage/events/attempts.js";
+import { TEST_SCENARIOS } from "../../../engine/storage/events/dispatch.js";
 import { RECORDED_OUTCOMES } from "../../../engine/lifecycle/attempt.js";
 import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
 import { INBOUND_STATES, RECEIVED_STATES } from "../../../engine/lifecycle/received.js";
@@ -73,6 +76,9 @@ test.each([
   ["inbound_status_kind_check", STATUS_KINDS],
   ["inbound_status_outcome_check", STATUS_OUTCOMES],
   ["webhook_subscription_events_check1", FEED_KINDS],
+  ["webhook_subscription_connector_events_check", CONNECTOR_EVENT_TYPES],
+  ["webhook_attempt_outcome_check", WEBHOOK_ATTEMPT_OUTCOMES],
+  ["webhook_delivery_scenario_check", TEST_SCENARIOS],
   ["webhook_delivery_status_check", ["PENDING", "RETRYING", "SUCCESS", "FAILED"]],
 ])("the constraint %s takes exactly the words of the program", (name, words) => {
   expect(literalsOf(constraint(name))).toEqual([...words]);
@@ -103,7 +109,7 @@ const sqlOfTheProgram = [
 test("every kind of event that a statement names is one of the closed list", () => {
   const named = sqlOfTheProgram.flatMap((text) => text.match(/(?<=')document\.[a-z_]+(?=')/g) ?? []);
   expect(named).toContain("document.queued");
-  const known: readonly string[] = [...TIMELINE_KINDS, ...FEED_KINDS];
+  const known: readonly string[] = [...TIMELINE_KINDS, ...FEED_KINDS, ...CONNECTOR_EVENT_TYPES];
   expect(named.filter((kind) => !known.includes(kind))).toEqual([]);
 });
 

@@ -1,0 +1,76 @@
+/**
+ * An event in the Connector's words: what is polled and what is pushed are one thing.
+ * @source spec/rulings.md, section 11, Events
+ */
+import { isoInstant } from "../../base/clock.js";
+import type { ConnectorEventType, ConnectorToldState } from "../../lifecycle/connector.js";
+import type { ConnectorClaim } from "../../storage/events/dispatch.js";
+import { doctypeKey } from "../webhooks/envelope.js";
+
+interface Happened<State extends ConnectorToldState, Type extends string | null> {
+  readonly id: string;
+  readonly state: State;
+  readonly customerRef: string;
+  readonly documentId: string;
+  readonly occurredAt: Date;
+  readonly direction: "outbound" | "inbound";
+  readonly type: Type;
+  readonly number: string | null;
+}
+
+/** What happened to a document, as an integrator's program reads it. */
+export const connectorEvent = <State extends ConnectorToldState, Type extends string | null>(
+  happened: Happened<State, Type>,
+) => {
+  const { id, state, customerRef, documentId, occurredAt, direction, type, number } = happened;
+  return {
+    id,
+    type: `document.${state}` as const,
+    customerRef,
+    documentId,
+    state,
+    occurredAt: isoInstant(occurredAt.getTime()),
+    data: { direction, type, number, response: null },
+  };
+};
+
+type EventData = Pick<Happened<ConnectorToldState, string | null>, "direction" | "type" | "number">;
+
+/** States whose document was received. */
+const INBOUND: readonly ConnectorToldState[] = ["received", "processed"];
+const stateOf = (type: ConnectorEventType): ConnectorToldState => type.slice("document.".length) as ConnectorToldState;
+const directionOf = (type: ConnectorEventType): EventData["direction"] =>
+  INBOUND.includes(stateOf(type)) ? "inbound" : "outbound";
+
+/** The number of the document that a test tells of, which exists nowhere. */
+const TEST_NUMBER = "TEST-1";
+
+/** What an event that never happened says of its document. */
+export const connectorTestData = (event: ConnectorEventType): EventData => ({
+  direction: directionOf(event),
+  type: "invoice",
+  number: TEST_NUMBER,
+});
+
+function dataOf({
+  event,
+  documentTypeId,
+  number,
+}: Pick<ConnectorClaim, "event" | "documentTypeId" | "number">): EventData {
+  const type = doctypeKey(documentTypeId);
+  return { direction: directionOf(event), type: type === "other" ? null : type, number };
+}
+
+/** What an event is made of, beside the name of its type. */
+type Told = Pick<
+  ConnectorClaim,
+  "eventId" | "event" | "customerRef" | "documentId" | "occurredAt" | "documentTypeId" | "number" | "testData"
+>;
+
+/** The body of a delivery: the event itself. It is made of what never changes, so that every attempt says the same. */
+export function pushedEvent(told: Told) {
+  const { eventId, event, customerRef, documentId, occurredAt, testData } = told;
+  const data = testData === null ? dataOf(told) : (testData as unknown as EventData);
+  const said = connectorEvent({ id: eventId, state: stateOf(event), customerRef, documentId, occurredAt, ...data });
+  return testData === null ? said : { ...said, test: true as const };
+}

@@ -1,0 +1,66 @@
+/** The webhook of an account on a running engine, with a receiver on this machine, as tests of the Connector use it. */
+import { createHmac, timingSafeEqual } from "node:crypto";
+
+import { api } from "./partners.js";
+import type { HttpAnswer, TestEngine } from "./engine.js";
+import { eventually } from "./eventually.js";
+import type { ReceivedCall } from "./receiver.js";
+
+/**
+ * Written from the documentation: HMAC-SHA256 over X-Webhook-Timestamp, a dot and the raw body, hex in lower case behind
+ * "sha256=", accepted within 300 seconds and compared in constant time; the secret's letters are the key.
+ */
+export function isGenuine(call: ReceivedCall, secret: string, header = "x-webhook-signature"): boolean {
+  const timestamp = call.headers["x-webhook-timestamp"] ?? "";
+  if (!/^\d+$/.test(timestamp) || Math.abs(Date.now() / 1000 - Number(timestamp)) > 300) return false;
+  const given = /^sha256=([0-9a-f]{64})$/.exec(call.headers[header] ?? "")?.[1] ?? "";
+  const own = createHmac("sha256", Buffer.from(secret, "utf8"))
+    .update(Buffer.concat([Buffer.from(`${timestamp}.`), call.body]))
+    .digest();
+  const other = Buffer.from(given, "hex");
+  return own.length === other.length && timingSafeEqual(own, other);
+}
+
+/** Lets every wait between attempts end, as time does. */
+export async function passTime({ db }: Pick<TestEngine, "db">): Promise<void> {
+  await db.sql`update webhook_endpoint set rest_until = null`;
+  await db.sql`update webhook_delivery set due_at = now()
+    where lease_owner is null and due_at is not null and isfinite(due_at)`;
+}
+
+/** One delivery as its detail shows it. */
+export interface ShownDelivery {
+  readonly delivery: Record<string, unknown>;
+  readonly payload: Record<string, unknown> | null;
+  readonly rawBody: string | null;
+  readonly rawBodySha256: string | null;
+  readonly attemptHistoryComplete: boolean;
+  readonly endpoint: string;
+  readonly signature: Record<string, unknown>;
+  readonly attempts: readonly Record<string, unknown>[];
+}
+
+/** Waits until a delivery has been attempted so often, or has ended where no number is named, and reads it then. */
+export async function deliveryAfter(
+  t: TestEngine,
+  token: string,
+  id: string,
+  attempts?: number,
+): Promise<ShownDelivery> {
+  await eventually("the delivery is as wanted", async () => {
+    if (attempts === undefined) await passTime(t);
+    const [row] = await t.db.sql<{ readonly attempts: number; readonly isOver: boolean }[]>`
+      select attempts, settled_at is not null as "isOver" from webhook_delivery where id = ${id}`;
+    return attempts === undefined ? row?.isOver : (row?.attempts ?? 0) >= attempts;
+  });
+  const answer = await api(t, token, `GET /connector/webhook/deliveries/${id}`);
+  if (answer.status !== 200) throw new Error(answer.text);
+  return answer.json as unknown as ShownDelivery;
+}
+
+/** The id of a member, from an answer that has one. */
+export const memberOf = (answer: HttpAnswer, name: string): string => {
+  const value = answer.json[name];
+  if (typeof value !== "string") throw new Error(`${answer.status} ${answer.text}`);
+  return value;
+};
