@@ -202,6 +202,22 @@ const GROUPS: readonly Group[] = [
       POST /connector/documents/{documentId}/respond
       POST /connector/mapper`,
   },
+  {
+    source: "spec/enterprise.md, Connector; spec/rulings.md, section 11, Webhook; spec/shapes.md, section 7",
+    document: "connector",
+    mount: "/api/v1",
+    operations: `
+      GET /connector/webhook
+      PUT /connector/webhook
+      DELETE /connector/webhook
+      POST /connector/webhook/rotate-secret
+      POST /connector/webhook/test
+      POST /connector/webhook/test-suite
+      GET /connector/webhook/test-suite/{suiteId}
+      GET /connector/webhook/deliveries
+      GET /connector/webhook/deliveries/{deliveryId}
+      POST /connector/webhook/deliveries/{deliveryId}/replay`,
+  },
 ];
 
 /** What a document offers, parameters without their names. */

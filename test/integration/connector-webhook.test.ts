@@ -65,30 +65,38 @@ async function happen(firmId: FirmId, kind = "document.delivered", documentId: s
 const arrived = (): string[] => receiver.at(PATH).map(({ headers }) => headers["x-webhook-event-id"] ?? "");
 const hexOf = (octets: Uint8Array): string => createHash("sha256").update(octets).digest("hex");
 
+/** Creates an invoice of the demo sender to the demo receiver, whose words must be in no event. */
+const create = (token: string, number: string, body: object = {}): Promise<HttpAnswer> =>
+  api(t, token, "POST /connector/documents", {
+    body: {
+      customerRef: "demo-sender",
+      externalId: randomUUID(),
+      number,
+      buyerReference: "4100",
+      dueDate: "2027-12-31",
+      recipient: {
+        country: "SK",
+        name: "Hidden Buyer",
+        taxId: t.sandbox.receiver.participantId.replace(/^0245:/, ""),
+      },
+      lines: [{ description: "Hidden bread", quantity: 3, unitPrice: "23.90", vatRate: 23 }],
+      ...body,
+    },
+  });
+/** What has arrived about the document with this number. */
+const toldOf = (number: string): ReceivedCall[] =>
+  receiver.at(PATH).filter(({ json }) => json.data["number"] === number);
+
 describe("what is pushed", () => {
   // rulings.md §11: "the push body is the event itself, no envelope"; enterprise.md: "recovers document events only"
   test("a document that is created, delivered and received is pushed as the very events that polling shows", async () => {
     const token = await accessToken(t.sandbox, t.sandbox.integrator);
     const secret = memberOf(await put(token), "secret");
     const number = `W-${randomUUID().slice(0, 8)}`;
-    const created = await api(t, token, "POST /connector/documents", {
-      body: {
-        customerRef: "demo-sender",
-        externalId: randomUUID(),
-        number,
-        buyerReference: "4100",
-        dueDate: "2027-12-31",
-        recipient: {
-          country: "SK",
-          name: "Hidden Buyer",
-          taxId: t.sandbox.receiver.participantId.replace(/^0245:/, ""),
-        },
-        lines: [{ description: "Hidden bread", quantity: 3, unitPrice: "23.90", vatRate: 23 }],
-      },
-    });
+    const created = await create(token, number);
     expect([created.status, created.text]).toEqual([201, created.text]);
     const calls = await eventually("three events arrive", () => {
-      const own = receiver.at(PATH).filter(({ json }) => json.data["number"] === number);
+      const own = toldOf(number);
       return own.length === 3 ? own : undefined;
     });
     const polled = await Promise.all(
@@ -111,6 +119,21 @@ describe("what is pushed", () => {
       expect(isGenuine(call, `${secret}x`)).toBe(false);
       expect(call.body.toString("utf8")).not.toContain("Hidden");
     }
+    await api(t, token, "DELETE /connector/webhook");
+  });
+
+  test("a document that is staged and cancelled is pushed as queued, then as cancelled", async () => {
+    const token = await accessToken(t.sandbox, t.sandbox.integrator);
+    await put(token);
+    const number = `S-${randomUUID().slice(0, 8)}`;
+    const staged = await create(token, number, { delivery: "stage" });
+    const path = `/connector/documents/${memberOf(staged, "id")}/cancel?customerRef=demo-sender`;
+    expect((await api(t, token, `POST ${path}`)).status).toBe(200);
+    await eventually("both events arrive", () => toldOf(number).length === 2);
+    expect(toldOf(number).map(({ json }) => [json["type"], json["state"]])).toEqual([
+      ["document.queued", "queued"],
+      ["document.cancelled", "cancelled"],
+    ]);
     await api(t, token, "DELETE /connector/webhook");
   });
 

@@ -145,6 +145,17 @@ table box_payload
   constraint box_payload_item_id_fkey: FOREIGN KEY (item_id) REFERENCES box_item(id) ON DELETE CASCADE
   constraint box_payload_pkey: PRIMARY KEY (item_id)
 
+table connector_request
+  subscription_id uuid not null
+  idempotency_key text not null
+  request_sha256 text not null
+  made uuid not null
+  created_at timestamp with time zone not null
+  constraint connector_request_idempotency_key_check: CHECK (((char_length(idempotency_key) >= 1) AND (char_length(idempotency_key) <= 255)))
+  constraint connector_request_subscription_id_fkey: FOREIGN KEY (subscription_id) REFERENCES webhook_subscription(id) ON DELETE CASCADE
+  constraint connector_request_pkey: PRIMARY KEY (subscription_id, idempotency_key)
+  index connector_request_age: CREATE INDEX connector_request_age ON public.connector_request USING btree (created_at)
+
 table consent_offer
   id uuid not null
   integrator_id uuid not null
@@ -1071,6 +1082,32 @@ table usage_month
   constraint usage_month_pkey: PRIMARY KEY (firm_id, month)
   index usage_month_age: CREATE INDEX usage_month_age ON public.usage_month USING btree (month)
 
+table webhook_attempt
+  id uuid not null
+  delivery_id uuid not null
+  number integer not null
+  outcome text not null
+  started_at timestamp with time zone not null
+  completed_at timestamp with time zone
+  endpoint text not null
+  request_timestamp bigint
+  request_body_sha256 text
+  response_status integer
+  response_content_type text
+  response_body text
+  response_body_sha256 text
+  response_body_truncated boolean
+  retryable boolean
+  retry_after_ms bigint
+  next_retry_at timestamp with time zone
+  cause text
+  constraint webhook_attempt_check: CHECK (((outcome = 'STARTED'::text) = (completed_at IS NULL)))
+  constraint webhook_attempt_number_check: CHECK ((number >= 1))
+  constraint webhook_attempt_outcome_check: CHECK ((outcome = ANY (ARRAY['STARTED'::text, 'SUCCESS'::text, 'RETRY_SCHEDULED'::text, 'TERMINAL_FAILURE'::text, 'AUTHORIZATION_CANCELLED'::text])))
+  constraint webhook_attempt_delivery_id_fkey: FOREIGN KEY (delivery_id) REFERENCES webhook_delivery(id) ON DELETE CASCADE
+  constraint webhook_attempt_pkey: PRIMARY KEY (id)
+  constraint webhook_attempt_delivery_id_number_key: UNIQUE (delivery_id, number)
+
 table webhook_delivery
   id uuid not null
   position bigint not null generated always as identity
@@ -1098,6 +1135,8 @@ table webhook_delivery
   settled_at timestamp with time zone
   resolved_at timestamp with time zone
   resolution text
+  customer_ref text
+  scenario text
   begun integer not null default 0
   with options: fillfactor=70, autovacuum_vacuum_scale_factor=0.05
   constraint webhook_delivery_attempts_check: CHECK ((attempts >= 0))
@@ -1107,11 +1146,13 @@ table webhook_delivery
   constraint webhook_delivery_check2: CHECK (((due_at IS NULL) OR (endpoint_id IS NOT NULL)))
   constraint webhook_delivery_check3: CHECK (((lease_owner IS NULL) OR (due_at IS NOT NULL)))
   constraint webhook_delivery_check4: CHECK (((resolved_at IS NULL) OR (status = 'FAILED'::text)))
+  constraint webhook_delivery_scenario_check: CHECK ((scenario = ANY (ARRAY['success'::text, 'deduplication'::text, 'retry_503'::text, 'rate_limit_429'::text, 'terminal_422'::text, 'timeout'::text, 'signature'::text])))
   constraint webhook_delivery_status_check: CHECK ((status = ANY (ARRAY['PENDING'::text, 'RETRYING'::text, 'SUCCESS'::text, 'FAILED'::text])))
   constraint webhook_delivery_subscription_id_fkey: FOREIGN KEY (subscription_id) REFERENCES webhook_subscription(id)
   constraint webhook_delivery_pkey: PRIMARY KEY (id)
   index webhook_delivery_age_other: CREATE INDEX webhook_delivery_age_other ON public.webhook_delivery USING btree (created_at) WHERE (status <> 'SUCCESS'::text)
   index webhook_delivery_age_taken: CREATE INDEX webhook_delivery_age_taken ON public.webhook_delivery USING btree (created_at) WHERE (status = 'SUCCESS'::text)
+  index webhook_delivery_customer: CREATE INDEX webhook_delivery_customer ON public.webhook_delivery USING btree (subscription_id, customer_ref, "position") WHERE (customer_ref IS NOT NULL)
   index webhook_delivery_dead: CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (owner_id, firm_id, "position") WHERE ((status = 'FAILED'::text) AND (resolved_at IS NULL))
   index webhook_delivery_document: CREATE INDEX webhook_delivery_document ON public.webhook_delivery USING btree (document_id, subscription_id, place) WHERE (due_at IS NOT NULL)
   index webhook_delivery_due: CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL)
@@ -1120,6 +1161,7 @@ table webhook_delivery
   index webhook_delivery_page: CREATE INDEX webhook_delivery_page ON public.webhook_delivery USING btree (subscription_id, "position")
   index webhook_delivery_pull: CREATE INDEX webhook_delivery_pull ON public.webhook_delivery USING btree (owner_id, firm_id, place) WHERE ((endpoint_id IS NULL) AND (settled_at IS NULL))
   index webhook_delivery_pull_all: CREATE INDEX webhook_delivery_pull_all ON public.webhook_delivery USING btree (owner_id, place) WHERE ((endpoint_id IS NULL) AND (settled_at IS NULL))
+  index webhook_delivery_test_run: CREATE INDEX webhook_delivery_test_run ON public.webhook_delivery USING btree (test_run_id) WHERE (scenario IS NOT NULL)
 
 table webhook_endpoint
   id uuid not null
@@ -1134,7 +1176,7 @@ table webhook_endpoint
 
 table webhook_subscription
   id uuid not null
-  firm_id uuid not null
+  firm_id uuid
   integrator_id uuid
   url text
   endpoint_id uuid
@@ -1151,19 +1193,23 @@ table webhook_subscription
   seen_from pg_snapshot not null
   created_at timestamp with time zone not null
   deleted_at timestamp with time zone
+  updated_at timestamp with time zone
   with options: fillfactor=70
   constraint webhook_subscription_check: CHECK (((url IS NULL) = (endpoint_id IS NULL)))
   constraint webhook_subscription_check1: CHECK ((((old_secret_sealed IS NULL) = (old_secret_key_id IS NULL)) AND ((old_secret_sealed IS NULL) = (old_secret_until IS NULL))))
   constraint webhook_subscription_check2: CHECK (((failed_attempts = 0) = (failing_since IS NULL)))
   constraint webhook_subscription_check3: CHECK (((deleted_at IS NULL) OR (NOT active)))
+  constraint webhook_subscription_connector_check: CHECK (((firm_id IS NOT NULL) OR ((integrator_id IS NOT NULL) AND (url IS NOT NULL) AND (updated_at IS NOT NULL))))
+  constraint webhook_subscription_connector_events_check: CHECK (((firm_id IS NOT NULL) OR (events <@ ARRAY['document.queued'::text, 'document.delivered'::text, 'document.received'::text, 'document.processed'::text, 'document.needs_attention'::text, 'document.cancelled'::text, 'document.failed'::text])))
   constraint webhook_subscription_disabled_reason_check: CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text])))
   constraint webhook_subscription_events_check: CHECK ((cardinality(events) >= 1))
-  constraint webhook_subscription_events_check1: CHECK ((events <@ ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.created'::text, 'document.validated'::text, 'document.received'::text]))
+  constraint webhook_subscription_events_check1: CHECK (((firm_id IS NULL) OR (events <@ ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.created'::text, 'document.validated'::text, 'document.received'::text])))
   constraint webhook_subscription_failed_attempts_check: CHECK ((failed_attempts >= 0))
   constraint webhook_subscription_endpoint_id_fkey: FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoint(id)
   constraint webhook_subscription_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint webhook_subscription_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
   constraint webhook_subscription_pkey: PRIMARY KEY (id)
+  index webhook_subscription_connector: CREATE UNIQUE INDEX webhook_subscription_connector ON public.webhook_subscription USING btree (integrator_id) WHERE ((firm_id IS NULL) AND (deleted_at IS NULL))
   index webhook_subscription_deleted: CREATE INDEX webhook_subscription_deleted ON public.webhook_subscription USING btree (deleted_at) WHERE (deleted_at IS NOT NULL)
   index webhook_subscription_endpoint: CREATE INDEX webhook_subscription_endpoint ON public.webhook_subscription USING btree (endpoint_id) WHERE (endpoint_id IS NOT NULL)
   index webhook_subscription_firm: CREATE INDEX webhook_subscription_firm ON public.webhook_subscription USING btree (firm_id, integrator_id) WHERE (deleted_at IS NULL)
@@ -2038,6 +2084,38 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.connector_event(p_kind text, p_document uuid)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case p_kind
+    when 'document.created' then 'document.queued'
+    when 'document.delivered' then p_kind
+    when 'document.received' then p_kind
+    when 'document.cancelled' then p_kind
+    when 'document.delivery_failed' then 'document.failed'
+    when 'document.rejected' then case
+      when exists (select 1 from document as d where d.id = p_document and d.status = 'validation_failed')
+      then 'document.needs_attention' else 'document.failed'
+    end
+  end
+$function$
+
+CREATE OR REPLACE FUNCTION public.connector_is_told(p_integrator uuid, p_firm uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (
+    select 1 from firm_binding as b
+    join integrator as i on i.id = b.integrator_id
+    join firm as f on f.id = b.firm_id
+    where b.integrator_id = p_integrator and b.firm_id = p_firm and b.state = 'active' and 'connector' = any (b.interfaces)
+      and 'webhooks:read' = any (b.scopes) and (i.production_authorized or f.sandbox)
+  )
+$function$
+
 CREATE OR REPLACE FUNCTION public.covers_sending(p_binding firm_binding)
  RETURNS boolean
  LANGUAGE sql
@@ -2403,6 +2481,23 @@ AS $function$
   )
   select count(*)::integer from gone
 $function$
+
+CREATE OR REPLACE FUNCTION public.delete_connector_webhook(p_integrator uuid, p_now timestamp with time zone, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_id uuid;
+begin
+  select id into v_id from webhook_subscription
+    where integrator_id = p_integrator and firm_id is null and deleted_at is null for update;
+  if not found then return false; end if;
+  update webhook_subscription set deleted_at = p_now, active = false where id = v_id;
+  perform end_webhook_deliveries(v_id, 'subscription_deleted');
+  perform append_audit(p_audit, 'webhook.deleted', null, p_integrator, 'webhook', v_id::text,
+    jsonb_build_object('interface', 'connector'));
+  return true;
+end $function$
 
 CREATE OR REPLACE FUNCTION public.delete_webhook(p_id uuid, p_firm uuid, p_integrator uuid, p_now timestamp with time zone, p_audit jsonb)
  RETURNS boolean
@@ -2777,6 +2872,84 @@ AS $function$
   ], E'\n')
 $function$
 
+CREATE OR REPLACE FUNCTION public.fan_out_connector(p_limit integer)
+ RETURNS TABLE(read bigint, queued bigint)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+  v_from feed_consumer;
+  v_to record;
+  v_queued bigint;
+begin
+  if not exists (select 1 from webhook_subscription where firm_id is null and deleted_at is null and active) then return; end if;
+  select * into v_from from feed_consumer where name = 'connector' for update skip locked;
+  if not found then return; end if;
+  select f.transaction_id, f.feed_position, count(*) over () as events into v_to
+    from read_feed(v_from.transaction_id, v_from.position, p_limit) as f
+    order by f.transaction_id desc, f.feed_position desc limit 1;
+  if not found then return; end if;
+
+  perform 1 from webhook_subscription as s
+    where s.firm_id is null and s.deleted_at is null and s.active order by s.id for key share;
+  perform 1 from webhook_delivery as h
+    where h.due_at is not null and h.customer_ref is not null
+      and h.document_id in (select f.document_id from read_feed(v_from.transaction_id, v_from.position, p_limit) as f)
+    order by h.id for update;
+
+  with page as (
+    select f.id, f.kind, f.document_id, f.firm_id, f.occurred_at, f.transaction_id, f.feed_position, f.part
+    from read_feed(v_from.transaction_id, v_from.position, p_limit) as f
+    where (f.transaction_id, f.feed_position) <= (v_to.transaction_id, v_to.feed_position)
+  ), ahead as (
+    select e.id, e.kind, e.document_id, e.firm_id, e.occurred_at, e.transaction_id, e.position as feed_position, 0::smallint as part
+    from (select document_id, max(feed_position) as last from page group by document_id) as p
+    join document_event as e on e.document_id = p.document_id and e.position < p.last
+    where v_to.events >= p_limit and e.feed
+      and (e.transaction_id, e.position) > (v_to.transaction_id, v_to.feed_position)
+      and e.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+  ), told as (
+    select f.id, connector_event(f.kind, f.document_id) as event, f.document_id, f.firm_id, f.occurred_at,
+      f.feed_position * 2 + f.part as place, s.id as subscription_id, s.endpoint_id, s.events, b.customer_ref
+    from (
+      select id, kind, document_id, firm_id, occurred_at, transaction_id, feed_position, part from page
+      union all
+      select id, kind, document_id, firm_id, occurred_at, transaction_id, feed_position, part from ahead
+    ) as f
+    join firm_binding as b on b.firm_id = f.firm_id and b.customer_ref is not null
+    join webhook_subscription as s on s.integrator_id = b.integrator_id and s.firm_id is null and s.deleted_at is null
+      and s.active and not pg_visible_in_snapshot(f.transaction_id, s.seen_from)
+      and connector_is_told(s.integrator_id, f.firm_id)
+  ), added as (
+    insert into webhook_delivery (
+      id, subscription_id, endpoint_id, owner_id, firm_id, customer_ref, event_id, event, place, document_id, occurred_at,
+      status, due_at, created_at
+    )
+    select new_row_id(), t.subscription_id, t.endpoint_id, t.subscription_id, t.firm_id, t.customer_ref, t.id, t.event,
+      t.place, t.document_id, t.occurred_at, 'PENDING',
+      case
+        when row_number() over (partition by t.subscription_id, t.document_id order by t.place) > 1 then 'infinity'
+        when exists (
+          select 1 from webhook_delivery as h
+          where h.document_id = t.document_id and h.subscription_id = t.subscription_id and h.due_at is not null
+            and h.replay_of is null
+        ) then 'infinity'
+        else now()
+      end,
+      clock_timestamp()
+    from told as t
+    where t.event = any (t.events)
+    order by t.place
+    on conflict do nothing
+    returning 1
+  )
+  select count(*) into v_queued from added;
+
+  update feed_consumer set transaction_id = v_to.transaction_id, position = v_to.feed_position where name = 'connector';
+  return query select v_to.events, v_queued;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.fan_out_webhooks(p_limit integer)
  RETURNS TABLE(read bigint, queued bigint)
  LANGUAGE plpgsql
@@ -3048,6 +3221,25 @@ begin
   if tg_op = 'DELETE' and old.occurred_at < now() - interval '730 days' then return old; end if;
   raise exception 'entries of audit_entry are append-only';
 end $function$
+
+CREATE OR REPLACE FUNCTION public.keep_connector_request(p_subscription uuid, p_key text, p_sha256 text, p_made uuid)
+ RETURNS TABLE(outcome text, made uuid)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+begin
+  insert into connector_request (subscription_id, idempotency_key, request_sha256, made, created_at)
+  values (p_subscription, p_key, p_sha256, p_made, clock_timestamp())
+  on conflict do nothing;
+  if found then
+    return query select 'new', p_made;
+    return;
+  end if;
+  return query
+  select case when r.request_sha256 = p_sha256 then 'repeat' else 'conflict' end, r.made
+  from connector_request as r where r.subscription_id = p_subscription and r.idempotency_key = p_key;
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.keep_evidence()
  RETURNS trigger
@@ -3460,6 +3652,60 @@ begin
   return v_gone;
 end
 $function$
+
+CREATE OR REPLACE FUNCTION public.put_connector_webhook(p_id uuid, p_integrator uuid, p_url text, p_origin text, p_events text[], p_active boolean, p_secret_key_id text, p_secret_sealed bytea, p_now timestamp with time zone, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_before webhook_subscription;
+begin
+  -- The consumer is locked first, as the fan-out locks it: all that switch a webhook on take turns, and only the first sets
+  -- the place. It is set before the snapshot of the subscription is taken, so that nothing lies between the two.
+  perform 1 from feed_consumer where name = 'connector' for update;
+  select * into v_before from webhook_subscription
+    where integrator_id = p_integrator and firm_id is null and deleted_at is null for update;
+  if p_active and not exists (
+    select 1 from webhook_subscription where firm_id is null and deleted_at is null and active
+  ) then
+    update feed_consumer set transaction_id = pg_snapshot_xmin(pg_current_snapshot()), position = 0 where name = 'connector';
+  end if;
+
+  if v_before.id is null then
+    insert into webhook_subscription (
+      id, integrator_id, url, endpoint_id, events, active, secret_key_id, secret_sealed, seen_from, created_at, updated_at
+    ) values (
+      p_id, p_integrator, p_url, webhook_endpoint_of(p_id, p_origin), p_events, p_active, p_secret_key_id,
+      p_secret_sealed, pg_current_snapshot(), p_now, p_now
+    );
+    perform append_audit(p_audit, 'webhook.created', null, p_integrator, 'webhook', p_id::text,
+      jsonb_build_object('origin', p_origin, 'events', p_events, 'interface', 'connector'));
+    return true;
+  end if;
+
+  update webhook_subscription set
+    url = p_url, endpoint_id = webhook_endpoint_of(v_before.id, p_origin), events = p_events, active = p_active,
+    disabled_reason = null,
+    failed_attempts = case when p_active then 0 else failed_attempts end,
+    failing_since = case when p_active then null else failing_since end,
+    seen_from = case when p_active and not v_before.active then pg_current_snapshot() else seen_from end,
+    updated_at = p_now
+  where id = v_before.id;
+  if p_url <> v_before.url then
+    perform 1 from webhook_delivery as d
+      where d.subscription_id = v_before.id and d.settled_at is null order by d.id for update;
+    -- What waits goes to the new place. An attempt under way says nothing of the new place, so that its end is not written
+    -- any more, and the event goes there too.
+    update webhook_delivery as d set endpoint_id = s.endpoint_id, lease_owner = null,
+      due_at = case when d.lease_owner is null then d.due_at else clock_timestamp() end
+    from webhook_subscription as s
+    where s.id = v_before.id and d.subscription_id = s.id and d.settled_at is null;
+  end if;
+  if not p_active then perform end_webhook_deliveries(v_before.id, 'subscription_inactive'); end if;
+  perform append_audit(p_audit, 'webhook.changed', null, p_integrator, 'webhook', v_before.id::text,
+    jsonb_build_object('origin', p_origin, 'events', p_events, 'active', p_active, 'interface', 'connector'));
+  return false;
+end $function$
 
 CREATE OR REPLACE FUNCTION public.put_firm_binding(p_integrator uuid, p_firm uuid, p_customer_ref text, p_state text, p_scopes text[], p_interfaces text[], p_now timestamp with time zone, p_audit jsonb)
  RETURNS void
@@ -3918,6 +4164,61 @@ begin
   return true;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.replay_connector(p_delivery uuid, p_integrator uuid, p_confirmed boolean, p_made uuid, p_key text, p_sha256 text)
+ RETURNS TABLE(outcome text, made uuid, event_id uuid)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+  v_subscription webhook_subscription;
+  v_asked webhook_delivery;
+  v_last webhook_delivery;
+  v_kept record;
+  v_refusal text;
+begin
+  select s.* into v_subscription from webhook_subscription as s
+    where s.integrator_id = p_integrator and s.firm_id is null and s.deleted_at is null for key share;
+  select d.* into v_asked from webhook_delivery as d where d.id = p_delivery and d.subscription_id = v_subscription.id;
+  if not found then
+    return query select 'unknown', null::uuid, null::uuid;
+    return;
+  end if;
+  -- Two replays of one event take turns.
+  perform 1 from webhook_delivery as d
+    where d.subscription_id = v_subscription.id and d.event_id = v_asked.event_id order by d.id for update;
+  select r.* into v_kept from connector_request as r
+    where r.subscription_id = v_subscription.id and r.idempotency_key = p_key;
+  if not found then
+    select d.* into v_last from webhook_delivery as d
+      where d.subscription_id = v_subscription.id and d.event_id = v_asked.event_id order by d.position desc limit 1;
+    v_refusal := case
+      when not v_subscription.active then 'inactive'
+      when v_last.settled_at is null then 'pending'
+      when not p_confirmed and exists (
+        select 1 from webhook_delivery as d
+        where d.subscription_id = v_subscription.id and d.event_id = v_asked.event_id and d.status = 'SUCCESS'
+      ) then 'unconfirmed'
+    end;
+    if v_refusal is not null then
+      return query select v_refusal, null::uuid, v_asked.event_id;
+      return;
+    end if;
+  end if;
+  select * into v_kept from keep_connector_request(v_subscription.id, p_key, p_sha256, p_made);
+  if v_kept.outcome = 'new' then
+    insert into webhook_delivery (
+      id, subscription_id, endpoint_id, owner_id, firm_id, customer_ref, event_id, event, place, document_id, occurred_at,
+      test_data, replay_of, status, due_at, created_at
+    ) values (
+      p_made, v_last.subscription_id, v_subscription.endpoint_id, v_last.owner_id, v_last.firm_id, v_last.customer_ref,
+      v_last.event_id, v_last.event, v_last.place, v_last.document_id, v_last.occurred_at, v_last.test_data, v_last.id,
+      'PENDING', clock_timestamp(), clock_timestamp()
+    );
+  end if;
+  return query select v_kept.outcome, v_kept.made, v_asked.event_id;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.replay_webhook(p_delivery uuid, p_firm uuid, p_integrator uuid)
  RETURNS TABLE(outcome text, delivery_id uuid, subscription_id uuid, event_id uuid)
  LANGUAGE plpgsql
@@ -4009,6 +4310,20 @@ begin
   delete from refresh_family where key_id = p_id;
   perform audit_key(p_audit, 'api_key.rotated', v_key, jsonb_build_object('successor', p_new_id));
   return 'rotated';
+end $function$
+
+CREATE OR REPLACE FUNCTION public.rotate_connector_secret(p_id uuid, p_integrator uuid, p_secret_key_id text, p_secret_sealed bytea, p_old_until timestamp with time zone, p_now timestamp with time zone, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update webhook_subscription set old_secret_key_id = secret_key_id, old_secret_sealed = secret_sealed,
+      old_secret_until = p_old_until, secret_key_id = p_secret_key_id, secret_sealed = p_secret_sealed, updated_at = p_now
+    where id = p_id and integrator_id = p_integrator and firm_id is null and deleted_at is null;
+  if not found then return false; end if;
+  perform append_audit(p_audit, 'webhook.secret_rotated', null, p_integrator, 'webhook', p_id::text,
+    jsonb_build_object('interface', 'connector'));
+  return true;
 end $function$
 
 CREATE OR REPLACE FUNCTION public.rotate_refresh_family(p_family bytea, p_old bytea, p_new bytea, p_generation integer, p_now timestamp with time zone, p_expires timestamp with time zone, p_audit jsonb DEFAULT NULL::jsonb)
@@ -4333,6 +4648,40 @@ begin
   end loop;
   return null;
 end $function$
+
+CREATE OR REPLACE FUNCTION public.test_connector(p_integrator uuid, p_firm uuid, p_customer_ref text, p_event text, p_data jsonb, p_id uuid[], p_event_id uuid[], p_document_id uuid[], p_scenario text[], p_made uuid, p_key text, p_sha256 text)
+ RETURNS TABLE(outcome text, made uuid)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+  v_subscription webhook_subscription;
+  v_kept record;
+begin
+  select * into v_subscription from webhook_subscription
+    where integrator_id = p_integrator and firm_id is null and deleted_at is null for key share;
+  if v_subscription.active is not true then
+    return query select 'inactive', null::uuid;
+    return;
+  end if;
+  if p_key is not null then
+    select * into v_kept from keep_connector_request(v_subscription.id, p_key, p_sha256, p_made);
+    if v_kept.outcome <> 'new' then
+      return query select v_kept.outcome, v_kept.made;
+      return;
+    end if;
+  end if;
+  insert into webhook_delivery (
+    id, subscription_id, endpoint_id, owner_id, firm_id, customer_ref, event_id, event, place, document_id, occurred_at,
+    test_run_id, test_data, scenario, status, due_at, created_at
+  )
+  select t.id, v_subscription.id, v_subscription.endpoint_id, v_subscription.id, p_firm, p_customer_ref, t.event_id, p_event,
+    nextval(pg_get_serial_sequence('document_event', 'position')) * 2, t.document_id, clock_timestamp(), p_made, p_data,
+    t.scenario, 'PENDING', clock_timestamp(), clock_timestamp()
+  from unnest(p_id, p_event_id, p_document_id, p_scenario) as t (id, event_id, document_id, scenario);
+  return query select 'new', p_made;
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.test_webhook(p_id uuid, p_firm uuid, p_integrator uuid, p_run uuid, p_event text, p_events uuid[], p_data jsonb[], p_owner text, p_lease_ms integer)
  RETURNS TABLE(id uuid, event_id uuid)

@@ -34,7 +34,7 @@ export interface AttemptReport {
 interface Reported {
   readonly id: string;
   readonly attempt: number;
-  readonly report: AttemptReport | undefined;
+  readonly report?: AttemptReport | undefined;
 }
 
 /** The part of a statement that completes attempts whose numbers, from 1, its part `settled` has as n. */

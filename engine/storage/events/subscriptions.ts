@@ -121,7 +121,11 @@ export async function removeSubscription(
   return rows[0]?.deleted === true;
 }
 
-/** Switches a subscription off whose receiver is gone or fails for days. @returns false when it was off already */
+/**
+ * Switches a subscription off whose receiver is gone or fails for days. The Connector's tests ask receivers to refuse
+ * them: its webhook has failed for days only where an attempt at what really happened failed at the beginning of them.
+ * @returns false when it was off already, or has not failed
+ */
 export async function disableSubscription(
   sql: Sql,
   id: string,
@@ -129,7 +133,14 @@ export async function disableSubscription(
   audit: AuditStamp,
 ): Promise<boolean> {
   const rows = await sql<{ readonly disabled: boolean }[]>`
-    select disable_webhook(${id}, ${reason}, ${stampParameter(sql, audit)}) as disabled`;
+    select disable_webhook(${id}, ${reason}, ${stampParameter(sql, audit)}) as disabled
+    from webhook_subscription as s
+    where s.id = ${id} and (${reason} = 'gone' or s.firm_id is not null or exists (
+      select 1 from webhook_delivery as d join webhook_attempt as a on a.delivery_id = d.id
+      where d.subscription_id = s.id and d.test_data is null and a.outcome in ('RETRY_SCHEDULED', 'TERMINAL_FAILURE')
+        and a.completed_at >= s.failing_since
+        and a.completed_at < now() - ${LIMITS.webhook_failing_ms}::bigint * interval '1 millisecond'
+    ))`;
   return rows[0]?.disabled === true;
 }
 
