@@ -83,9 +83,11 @@ const create = (token: string, number: string, body: object = {}): Promise<HttpA
       ...body,
     },
   });
-/** What has arrived about the document with this number. */
-const toldOf = (number: string): ReceivedCall[] =>
-  receiver.at(PATH).filter(({ json }) => json.data["number"] === number);
+/** What has arrived about the document with this number, each event once, in the order in which they came first. */
+const toldOf = (number: string): ReceivedCall[] => {
+  const about = receiver.at(PATH).filter(({ json }) => json.data["number"] === number);
+  return about.filter(({ json }, at) => about.findIndex((other) => other.json["id"] === json["id"]) === at);
+};
 
 describe("what is pushed", () => {
   // rulings.md §11: "the push body is the event itself, no envelope"; enterprise.md: "recovers document events only"

@@ -74,6 +74,8 @@ export const ROW_ENDS: Readonly<Record<string, RowEnd>> = {
   sign_in: pruned("pruneSignIns"),
   sign_in_place: pruned("pruneSignInPlaces"),
   webhook_delivery: pruned("pruneDeliveries"),
+  webhook_attempt: withRow("webhook_delivery"),
+  connector_request: pruned("pruneDeliveries"),
   webhook_subscription: withRow("webhook_delivery"),
   webhook_endpoint: withRow("webhook_subscription"),
   dispatcher: pruned("beat_dispatcher"),
