@@ -2461,25 +2461,18 @@ end $function$
 
 CREATE OR REPLACE FUNCTION public.delete_cancelled(p_kept_days integer, p_limit integer)
  RETURNS integer
- LANGUAGE sql
+ LANGUAGE plpgsql
 AS $function$
-  with gone as (
-    delete from document where id in (
-      select d.id from document as d
-      where d.staged = 'cancelled' and d.staged_at < clock_timestamp() - make_interval(days => p_kept_days)
-      order by d.staged_at limit p_limit for update skip locked
-    )
-    returning id
-  ), text as (
-    delete from payload as p using gone where p.document_id = gone.id
-  ), history as (
-    delete from document_history as h using gone where h.document_id = gone.id
-  ), marks as (
-    delete from document_mark as m using gone where m.document_id = gone.id
-  ), told as (
-    delete from document_event as e using gone where e.document_id = gone.id
-  )
-  select count(*)::integer from gone
+declare
+  v_ids uuid[];
+begin
+  select coalesce(array_agg(c.id), '{}') into v_ids from (
+    select d.id from document as d
+    where d.staged = 'cancelled' and d.staged_at < clock_timestamp() - make_interval(days => p_kept_days)
+    order by d.staged_at limit p_limit for update skip locked
+  ) as c;
+  return remove_documents(v_ids);
+end
 $function$
 
 CREATE OR REPLACE FUNCTION public.delete_connector_webhook(p_integrator uuid, p_now timestamp with time zone, p_audit jsonb)
