@@ -245,7 +245,9 @@ export abstract class Conversation implements AnswerRoom {
     }
     this.#isChunked = framing === undefined;
     const { requests_in_flight_max } = load.limits;
-    this.#entry = load.requests.enter(this.#request, load.inFlight, requests_in_flight_max);
+    // A stranger's request without a body holds nothing that another would wait for.
+    if (framing !== 0 || this.#request.share === "api")
+      this.#entry = load.requests.enter(this.#request, load.inFlight, requests_in_flight_max);
     if (this.#entry === "too_many" || load.inFlight > requests_in_flight_max)
       this.#refuse("overloaded", this.#isChunked);
     else if (typeof framing === "number" && framing > this.#request.bodyBytesMax) this.#refuse("body_too_large");

@@ -29,6 +29,17 @@ const rows: readonly Route[] = [
   }),
   route({
     ...taken,
+    operation: "hello",
+    method: "GET",
+    path: "/hello",
+    mounts: [""],
+    family: "as4",
+    credential: "none",
+    summary: "Hello",
+    handler: () => ({ status: 200 }),
+  }),
+  route({
+    ...taken,
     operation: "send",
     method: "POST",
     path: "/send",
@@ -41,6 +52,7 @@ const rows: readonly Route[] = [
   }),
 ];
 
+const GET = "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n";
 const head = (path: string, length: number, more = ""): string =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n${more}\r\n`;
 const AUTHORIZED = "Authorization: Bearer good\r\n";
@@ -69,7 +81,10 @@ describe.each(serverForms)("%s", (form) => {
     expect(refused?.status).toBe(503);
     const call = new WireClient(gateway.port).send(head("/api/v1/send", 1, AUTHORIZED)).send("x");
     expect((await call.answer())?.status).toBe(200);
-    for (const client of [...slow, call]) client.socket.destroy();
+    // Who only asks takes no place from anybody: probes and pages are answered beside the slow.
+    const question = new WireClient(gateway.port).send(GET);
+    expect((await question.answer())?.status).toBe(200);
+    for (const client of [...slow, call, question]) client.socket.destroy();
     await gateway.stop();
   });
 

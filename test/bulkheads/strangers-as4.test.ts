@@ -12,6 +12,7 @@ import { createMetrics } from "../../engine/base/metrics.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { buildUserMessage } from "../../engine/peppol/as4/messages.js";
 import type { BuiltMessage } from "../../engine/peppol/as4/messages.js";
+import { as4Workers } from "../../engine/documents/inbound/arrival-workers.js";
 import { as4Jobs } from "../../engine/peppol/as4/jobs.js";
 import type { As4Jobs } from "../../engine/peppol/as4/jobs.js";
 import { createAs4Receiver } from "../../engine/peppol/as4/receive.js";
@@ -22,7 +23,7 @@ import { createPki } from "../../engine/peppol/pki/pki.js";
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../engine/peppol/envelope/identifiers.js";
 import { wrapDocument } from "../../engine/peppol/envelope/byte-exact.js";
 import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
-import { PoolBusy } from "../../validators/pool.js";
+import { createPool, PoolBusy } from "../../validators/pool.js";
 import type { OwnKey } from "../../validators/wss/protocol.js";
 import { inThread, userMessage } from "../support/as4.js";
 import { forge } from "../support/as4-forge.js";
@@ -33,6 +34,7 @@ import { memoryArchive } from "../support/evidence.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { makeTestPki, parsed } from "../support/test-pki.js";
 import type { Leaf, TestPki } from "../support/test-pki.js";
+import { bundleWorker } from "../support/worker-bundle.js";
 
 const sender = "0245:2020202020" as ParticipantId;
 const receiver = "0245:1234567890" as ParticipantId;
@@ -209,4 +211,49 @@ test("a thousand refusals are one line of the log for each kind and second", asy
     "as4.message_refused EBMS:0007",
     "as4.message_refused EBMS:0101",
   ]);
+});
+
+test("a worker judges a sender under the authorities that come with the message, and signs the refusal in the same job", async () => {
+  const bundle = await bundleWorker("../gateway/start/worker.ts");
+  const pool = createPool({
+    threads: { small: 1, large: 1 },
+    queueMax: 100,
+    queueBytesMax: 100_000_000,
+    jobTimeoutMs: 20_000,
+    workerFile: bundle.file,
+  });
+  const clock = fakeClock(NOW);
+  const asked: string[] = [];
+  const jobs = as4Workers({
+    pool: {
+      ask: (kind, input, owner) => {
+        asked.push(`${kind} ${owner?.fairnessKey ?? ""}`);
+        return pool.ask(kind, input, owner);
+      },
+    },
+    clock,
+    metrics: createMetrics(),
+    onJudged: () => undefined,
+  });
+  const open = async (from: AccessPoint | Leaf): ReturnType<As4Jobs["open"]> => {
+    const { body, contentType } = await messageOf(from);
+    return jobs.open(
+      {
+        ...{ bytes: body, contentType, keys: [us], payloadBytesMax: LIMITS.as4_payload_bytes_max },
+        senders: { authorities: authoritiesOf(pki.store), at: NOW },
+        receipt: { id: randomUUID(), signer: us, messageId: "r@x", timestamp: "2026-11-20T10:00:00Z" },
+      },
+      "192.0.2.1",
+    );
+  };
+  try {
+    expect((await open(peer)).kind).toBe("arrived");
+    const refused = await open(stranger);
+    expect(refused).toMatchObject({ kind: "refused", reason: "signer_refused", detail: "unknown_issuer" });
+    expect(refused.kind === "refused" ? codeIn({ status: 200, ...refused.answer }) : "").toBe("EBMS:0101");
+    expect(asked).toEqual(["as4.arrival as4/192.0.2.1", "as4.arrival as4/192.0.2.1"]);
+  } finally {
+    await pool.stop();
+    await bundle.remove();
+  }
 });
