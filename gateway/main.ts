@@ -128,13 +128,23 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   };
   await listen(
     base,
-    { host: config.ADMIN_HOST, port: config.ADMIN_PORT, form: options.serverForm },
+    {
+      host: config.ADMIN_HOST,
+      port: config.ADMIN_PORT,
+      form: options.serverForm,
+      connections_share: LIMITS.admin_connections_share,
+    },
     adminRows(base, parts, sandbox, isReady),
     ports,
   );
   const server = await listen(
     base,
-    { host: config.HOST, port: config.PORT, form: options.serverForm },
+    {
+      host: config.HOST,
+      port: config.PORT,
+      form: options.serverForm,
+      connections_share: LIMITS.connections_share,
+    },
     parts.rows,
     ports,
   );

@@ -316,6 +316,13 @@ export const LIMITS = {
   rate_client_id_chars: 64,
   /** An answer longer than this leaves in pieces as its client takes them: a slow reader holds no second copy. Ours. */
   response_streamed_bytes: 64 * KiB,
+  /**
+   * Connections that clients of a listener have at most; where the system gives few files, a share of them for the API
+   * and one for operators. The rest is for Postgres, evidence and connections of ours. Ours.
+   */
+  connections_max: 16_384,
+  connections_share: 3 / 8,
+  admin_connections_share: 1 / 16,
   /** Octets of such answers that are made or written at once on a node. Ours. */
   responses_bytes_max: 256 * MiB,
   /** Answers that may wait for room among them. Ours: each is a request under way. */

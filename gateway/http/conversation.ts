@@ -82,6 +82,7 @@ export interface ServerLimits {
   readonly request_body_bytes_per_s_min: number;
   readonly request_idle_ms: number;
   readonly request_timeout_ms: number;
+  readonly connections_max: number;
   readonly requests_in_flight_max: number;
   readonly connections_per_address_max: number;
   readonly request_bodies_bytes_max: number;

@@ -204,6 +204,7 @@ export async function listenNode(options: ServerOptions, shared: Load): Promise<
     connectionsCheckingInterval: Math.max(50, request_idle_ms / 4),
     noDelay: true,
   });
+  server.maxConnections = shared.limits.connections_max;
   // Node drops headers above this count silently. One more than our limit lets us see, and refuse, too many.
   server.maxHeadersCount = LIMITS.request_headers_max + 1;
   const connections = new Connections({

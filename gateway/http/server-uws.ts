@@ -152,8 +152,12 @@ export async function listenUws(options: ServerOptions, shared: Load): Promise<L
     recount: () => openSockets(port),
   });
   app.filter((res, change) => {
-    if (change < 0) connections.closed();
-    else if (!connections.opened(addressOfBytes(new Uint8Array(res.getRemoteAddress())))) res.close();
+    if (change < 0) {
+      connections.closed();
+      return;
+    }
+    const mayStay = connections.opened(addressOfBytes(new Uint8Array(res.getRemoteAddress())));
+    if (!mayStay || connections.open > shared.limits.connections_max) res.close();
   });
   app.any("/*", (res, req) => {
     const head = headOf(res, req);

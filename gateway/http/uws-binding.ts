@@ -39,6 +39,7 @@ export interface ListenSocket {
 
 export interface Uws {
   App(): {
+    filter(handler: (res: HttpResponse, change: number) => void): void;
     any(pattern: string, handler: (res: HttpResponse, req: HttpRequest) => void): void;
     /** Calls with 1 for a connection that has come, whose address is known then, and with -1 for one that has gone. */
     filter(handler: (res: HttpResponse, change: number) => void): void;

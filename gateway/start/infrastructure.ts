@@ -10,6 +10,7 @@ import { openJetStream } from "../../engine/events/streams-jetstream.js";
 import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
 import type { Streams } from "../../engine/events/streams.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { connectionsMax } from "../../engine/base/memory/open-files.js";
 import { errorFields } from "../../engine/base/log.js";
 import type { Log } from "../../engine/base/log.js";
 import type { Metrics } from "../../engine/base/metrics.js";
@@ -19,6 +20,7 @@ import type { Sql } from "../../engine/storage/sql.js";
 import { createPipeline } from "../request/pipeline.js";
 import type { PipelinePorts } from "../request/ports.js";
 import type { Route } from "../contract/route.js";
+import type { ServerLimits } from "../http/conversation.js";
 import { startServer } from "../http/server.js";
 import type { ServerForm } from "../http/listener.js";
 import type { RunningServer } from "../http/server.js";
@@ -99,7 +101,13 @@ export async function startStreams(
 /** Starts one listener. Its address was looked at by `claimPort`. */
 export async function listen(
   base: Base,
-  where: { readonly host: string; readonly port: number; readonly form: ServerForm | undefined },
+  where: {
+    readonly host: string;
+    readonly port: number;
+    readonly form: ServerForm | undefined;
+    /** Of the files that this process may have open, so many may be connections of clients. */
+    readonly connections_share: number;
+  },
   rows: readonly Route[],
   ports: PipelinePorts,
 ): Promise<RunningServer> {
@@ -112,6 +120,7 @@ export async function listen(
     ...(form === undefined ? {} : { form }),
     takesChunks: config.CHUNKED_REQUESTS === "accept",
     proxies: trustedProxies,
+    limits: connectionLimits(where.connections_share),
     monotonic: () => clock.monotonic(),
     onRequest: createPipeline({ rows, ports, trustedProxies }),
   });
@@ -119,6 +128,15 @@ export async function listen(
     await server.drain();
   });
   return server;
+}
+
+/** Of few connections one address has no more than its share. */
+function connectionLimits(share: number): Pick<ServerLimits, "connections_max" | "connections_per_address_max"> {
+  const max = connectionsMax(share);
+  return {
+    connections_max: max,
+    connections_per_address_max: Math.min(LIMITS.connections_per_address_max, Math.ceil(max * LIMITS.share_address)),
+  };
 }
 
 /** An address and a port, and the variables that named them. */

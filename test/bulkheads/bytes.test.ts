@@ -11,6 +11,10 @@ import { HEAP_SHARES, LIMITS } from "../../engine/base/limits.js";
 import { budgets } from "../../engine/base/memory/budgets.js";
 import { createOctets } from "../../engine/base/memory/octets.js";
 import type { Taken } from "../../engine/base/memory/octets.js";
+import type { InboundPorts } from "../../engine/documents/inbound/arrivals.js";
+import { createInbound } from "../../engine/documents/inbound/receive.js";
+import { MLS_DOCUMENT_TYPE } from "../../engine/peppol/responses/mls.js";
+import type { InboundExchange } from "../../engine/peppol/transport.js";
 import { createEvidenceJournal } from "../../engine/storage/evidence/journal.js";
 import type { JournalEntry } from "../../engine/storage/evidence/journal.js";
 import type { EvidenceStore } from "../../engine/storage/evidence/store.js";
@@ -276,4 +280,30 @@ test("records of evidence are written within their octets, those that wait are s
   // holds all that came while the first was written.
   expect(objects.filter((bytes) => bytes > 320_000)).toEqual([expect.toSatisfy((bytes: number) => bytes < 1.1 * MB)]);
   await journal.stop();
+});
+
+test("messages that are opened and not stored yet hold no more octets than there may be: the next is told to come again", async () => {
+  const stored: (() => void)[] = [];
+  const receive = createInbound(
+    { arrivals_bytes_max: MB } as InboundPorts,
+    () =>
+      new Promise((resolve) => {
+        stored.push(() => {
+          resolve({ kind: "not_serviced" });
+        });
+      }),
+  );
+  // A status of another provider needs no database before it is stored.
+  const arriving = (payload: InboundExchange["payload"]): ReturnType<typeof receive> =>
+    receive({ documentTypeId: MLS_DOCUMENT_TYPE, payload } as InboundExchange);
+  const first = arriving(Buffer.alloc(0.6 * MB));
+  const packed = arriving({ sha256: "00", compressed: Buffer.alloc(0.3 * MB), length: 20 * MB });
+  await expect(arriving(Buffer.alloc(0.2 * MB))).rejects.toMatchObject({ reason: "TEMPORARY" });
+  await eventually("two are being stored", () => stored.length === 2);
+  stored.shift()?.();
+  await first;
+  const next = arriving(Buffer.alloc(0.6 * MB));
+  await eventually("the next is being stored", () => stored.length === 2);
+  for (const end of stored) end();
+  expect(await Promise.all([packed, next])).toEqual([{ kind: "not_serviced" }, { kind: "not_serviced" }]);
 });

@@ -26,7 +26,8 @@ beforeAll(async () => {
   const { participantId } = engine.sandbox.sender;
   sender = { participantId, token: await accessToken(engine.sandbox, engine.sandbox.sender) };
 });
-afterAll(() => {
+afterAll(async () => {
+  await engine.kill();
   killEverythingOn(dataDir);
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });

@@ -4,14 +4,17 @@
  * Method: the engine as a process of its own; what it took at the most is what Linux says (VmHWM). The figures are
  * written where KURIER_TEST_MEMORY_RESULTS says, those of tiny forms in CI are test/bulkheads.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
 
+import { runningEmbeddedPostgres } from "../../engine/embedded/embedded.js";
+import { openSql } from "../../engine/storage/sql.js";
+import type { Sql } from "../../engine/storage/sql.js";
 import { accessToken, sapi } from "../support/engine.js";
 import type { Mailbox } from "../support/engine.js";
-import { eventually } from "../support/eventually.js";
 import { sendLarge } from "../support/large-invoice.js";
 import { killEverythingOn, startEngineProcess } from "../support/process.js";
 import type { EngineProcess } from "../support/process.js";
@@ -76,32 +79,36 @@ describe.each(FORMS)("with a heap of $heap_MiB MiB", ({ heap_MiB, most }) => {
     await engine.stop();
     killEverythingOn(dataDir);
   };
-  afterAll(() => {
-    if (existsSync(dataDir)) killEverythingOn(dataDir);
+  afterAll(async () => {
+    if (!engine.ended()) await engine.kill();
+    killEverythingOn(dataDir);
     rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   });
   const post = async (bytes: number): Promise<number> =>
     (await sendLarge(engine.sandbox, sender, receiver.participantId, bytes)).status;
-  const received = async (): Promise<readonly string[]> => {
-    const ids: string[] = [];
-    for (let token = ""; ;) {
-      const path = `/document/receive?limit=100${token === "" ? "" : `&pageToken=${token}`}`;
-      const { json } = await sapi(engine.sandbox, receiver, "GET", path);
-      ids.push(...(json["documents"] as { documentId: string }[]).map(({ documentId }) => documentId));
-      if (typeof json["nextPageToken"] !== "string") return ids;
-      token = encodeURIComponent(json["nextPageToken"]);
+  const sql = async <T>(ask: (sql: Sql) => Promise<T>): Promise<T> => {
+    const running = runningEmbeddedPostgres(dataDir);
+    if (running === undefined) throw new Error("the database is gone");
+    const own = openSql({ url: running, name: "test", connections: 1 });
+    try {
+      return await ask(own);
+    } finally {
+      await own.end();
     }
   };
-  /** Waits for something that may take minutes. */
-  const atLast = async (what: string, holds: () => Promise<boolean> | boolean): Promise<void> => {
-    for (let round = 0; round < 10; round += 1) {
-      try {
-        await eventually(what, holds);
-        return;
-      } catch (error) {
-        if (engine.ended() || round === 9) throw error;
-      }
+  /** Ids of what was received, the newest last. */
+  const received = (): Promise<readonly string[]> =>
+    sql(async (own) =>
+      (await own<{ id: string }[]>`select id from received_document order by position`).map(({ id }) => id),
+    );
+  /** Waits for something that may take minutes. @returns whether it came */
+  const atLast = async (minutes: number, holds: () => Promise<boolean> | boolean): Promise<boolean> => {
+    for (let look = 0; look < minutes * 60; look += 1) {
+      if (await holds()) return true;
+      if (engine.ended()) throw new Error(`the engine has ended:\n${engine.output()}`);
+      await delay(1_000);
     }
+    return false;
   };
   /** Does something on a fresh process and notes what it took. */
   const measured = async (what: string, work: () => Promise<readonly number[]>): Promise<Figures> => {
@@ -111,10 +118,10 @@ describe.each(FORMS)("with a heap of $heap_MiB MiB", ({ heap_MiB, most }) => {
     const peak = memoryOf(engine.pid, "VmHWM");
     let after = memoryOf(engine.pid, "VmRSS");
     // Memory comes back when the threads that were idle for a minute have ended, and the heap was collected.
-    await atLast("memory comes back", () => {
+    await atLast(5, () => {
       after = Math.min(after, memoryOf(engine.pid, "VmRSS"));
       return after <= 1.2 * before;
-    }).catch(() => undefined);
+    });
     const figure = { heap_MiB: heap_MiB ?? ("of the machine" as const), what, before, most: peak, after, answers };
     figures.push(figure);
     expect(engine.ended()).toBe(false);
@@ -126,7 +133,7 @@ describe.each(FORMS)("with a heap of $heap_MiB MiB", ({ heap_MiB, most }) => {
     const figure = await measured("100 × 10 MB sent at once", async () => {
       const statuses = await Promise.all(Array.from({ length: 100 }, () => post(10 * MB)));
       const accepted = statuses.filter((status) => status === 202).length;
-      await atLast("all arrive", async () => (await received()).length >= accepted);
+      expect(await atLast(10, async () => (await received()).length >= accepted)).toBe(true);
       return statuses;
     });
     expect(Object.keys(figure.answers).filter((status) => status !== "202" && status !== "503")).toEqual([]);
@@ -136,19 +143,22 @@ describe.each(FORMS)("with a heap of $heap_MiB MiB", ({ heap_MiB, most }) => {
   });
 
   test("96 invoices of 20 MB are delivered within a bound of memory", async () => {
-    const before = heap_MiB;
     const figure = await measured("96 × 20 MB delivered", async () => {
       const there = (await received()).length;
       const statuses: number[] = [];
+      const isDone = (): boolean => statuses.filter((status) => status === 202).length >= 96;
       const client = async (): Promise<void> => {
-        while (statuses.filter((status) => status === 202).length < 96) statuses.push(await post(19 * MB));
+        while (!isDone()) {
+          statuses.push(await post(19 * MB));
+          // Sends of one key have a rate, and 503 asks for a second.
+          if (statuses.at(-1) !== 202) await delay(1_000);
+        }
       };
       await Promise.all(Array.from({ length: 4 }, client));
       const accepted = statuses.filter((status) => status === 202).length;
-      await atLast("all arrive", async () => (await received()).length >= there + accepted);
+      expect(await atLast(15, async () => (await received()).length >= there + accepted)).toBe(true);
       return statuses;
     });
-    expect(before).toBe(heap_MiB);
     expect(figure.most).toBeLessThan(most.deliver);
     expect(figure.after).toBeLessThanOrEqual(1.2 * figure.before);
   });

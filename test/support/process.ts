@@ -43,6 +43,8 @@ export interface EngineProcessOptions {
   readonly dataDir: string;
   readonly role?: "all" | "gateway" | "worker";
   readonly env?: Readonly<Record<string, string>>;
+  /** Files that it may have open. @default as many as this process */
+  readonly openFiles?: number;
 }
 
 const ended = (child: ChildProcess): Promise<number | null> =>
@@ -58,23 +60,24 @@ const ended = (child: ChildProcess): Promise<number | null> =>
 export async function startEngineProcess(options: EngineProcessOptions): Promise<EngineProcess> {
   const [port, adminPort] = [await freePort(), await freePort()];
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(
-    process.execPath,
-    [join(PROJECT, "gateway/kurier.mjs"), "serve", "--role", options.role ?? "all"],
-    {
-      env: {
-        PATH,
-        HOME,
-        DATA_DIR: options.dataDir,
-        PORT: String(port),
-        ADMIN_PORT: String(adminPort),
-        LOG_LEVEL: "warn",
-        ENVIRONMENT: "sandbox",
-        ...options.env,
-      },
-      stdio: ["ignore", "pipe", "pipe"],
+  const command = [process.execPath, join(PROJECT, "gateway/kurier.mjs"), "serve", "--role", options.role ?? "all"];
+  const { openFiles } = options;
+  // The shell puts the engine in its own place, so that the child is the engine.
+  const bounded = ["/bin/sh", "-c", `ulimit -n ${openFiles ?? 0} && exec "$@"`, "sh", ...command];
+  const [program = "", ...parameters] = openFiles === undefined ? command : bounded;
+  const child = spawn(program, parameters, {
+    env: {
+      PATH,
+      HOME,
+      DATA_DIR: options.dataDir,
+      PORT: String(port),
+      ADMIN_PORT: String(adminPort),
+      LOG_LEVEL: "warn",
+      ENVIRONMENT: "sandbox",
+      ...options.env,
     },
-  );
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding("utf8").on("data", (text: string) => {

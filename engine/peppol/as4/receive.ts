@@ -8,6 +8,7 @@ import { randomUUID } from "node:crypto";
 import { JobQuarantined, PoolBusy } from "../../../validators/pool.js";
 import { isoInstant } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
+import { Refusal } from "../../base/errors.js";
 import { newMessageId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields, oncePerSecond } from "../../base/log.js";
@@ -94,8 +95,10 @@ export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
         metrics.count("as4_received_total", { result: refused.error });
         return refused.answer === undefined ? errorReply(ports, 200, refused) : replyOf(200, refused.answer);
       }
-      if (error instanceof PoolBusy) {
-        anonymous.log.warn("as4.message_not_taken", { component: error.lane });
+      if (error instanceof PoolBusy || error instanceof Refusal) {
+        anonymous.log.warn("as4.message_not_taken", {
+          component: error instanceof PoolBusy ? error.lane : error.reason,
+        });
         metrics.count("as4_received_total", { result: "failed" });
         return BUSY;
       }
