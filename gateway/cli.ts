@@ -11,6 +11,7 @@ import { benchCommand } from "./commands/bench.js";
 import { demoCommand } from "./commands/demo.js";
 import { envCommand } from "./commands/env.js";
 import { evidenceVerifyCommand } from "./commands/keeping/evidence.js";
+import { firmsEraseCommand } from "./commands/keeping/erase.js";
 import { retentionCommand } from "./commands/keeping/retention.js";
 import {
   firmsCreateCommand,
@@ -58,6 +59,7 @@ export const COMMANDS: readonly Command[] = [
   envCommand,
   evidenceVerifyCommand,
   retentionCommand,
+  firmsEraseCommand,
   openapiCommand,
   benchCommand,
 ];

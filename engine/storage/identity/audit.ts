@@ -28,6 +28,7 @@ export const AUDIT_EVENTS = [
   "firm.created",
   "firm.assigned",
   "firm.identifier_added",
+  "firm.erased",
   "integrator.created",
   "box.scheduled",
   "box.sent_now",

@@ -1,0 +1,25 @@
+/** Statements on the erasure of a firm. */
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
+import type { FirmId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Sql } from "../sql.js";
+import { stampParameter } from "./audit.js";
+import type { AuditStamp } from "./audit.js";
+
+/** Whether a firm was closed, or why not. */
+export type FirmClosure = "closed" | "missing" | "under_way" | "registered";
+
+/** Ends everything that acts for a firm, and everything that says who it is. Safe to repeat. */
+export async function closeFirm(sql: Sql, firmId: FirmId, now: Instant, audit: AuditStamp): Promise<FirmClosure> {
+  const [row] = await sql<{ readonly outcome: FirmClosure }[]>`
+    select close_firm(${firmId}, ${isoInstant(now)}, ${stampParameter(sql, audit)}) as outcome`;
+  return row?.outcome ?? "missing";
+}
+
+/** Removes a part of what a closed firm sent and received. @returns how many rows; 0 when nothing is left */
+export async function eraseFirmRows(sql: Sql, firmId: FirmId): Promise<number> {
+  const [row] = await sql<{ readonly gone: number }[]>`
+    select erase_firm_rows(${firmId}, ${LIMITS.sweep_batch}) as gone`;
+  return row?.gone ?? 0;
+}

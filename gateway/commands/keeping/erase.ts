@@ -1,0 +1,42 @@
+/** `kurier firms erase`: a firm is forgotten; what the law asks for stays. */
+import { systemClock } from "../../../engine/base/clock.js";
+import { loadConfig } from "../../../engine/base/config.js";
+import { parseFirmId } from "../../../engine/base/ids.js";
+import { eraseFirm } from "../../../engine/identity/erasure.js";
+import type { FirmClosure } from "../../../engine/storage/identity/erasure.js";
+import { EXIT, parseArguments, UsageError } from "../command.js";
+import type { Command } from "../command.js";
+import { withDatabase } from "../database.js";
+import { complain, print } from "../terminal.js";
+
+const REFUSALS: Readonly<Record<Exclude<FirmClosure, "closed">, string>> = {
+  missing: "There is no such firm.",
+  under_way: "Documents of the firm are still under way; wait until they have ended, or cancel them.",
+  registered: "A participant of the firm is still registered in the network; see kurier participants unregister.",
+};
+
+export const firmsEraseCommand: Command = {
+  name: "firms erase",
+  summary: "Forget a firm: everything it sent and received goes, the evidence that the law asks for stays.",
+  usage: [
+    "kurier firms erase --firm ID --yes",
+    "Its keys end, its bindings, offices, participants, documents, texts, events and answers go; its row keeps an id and nothing else.",
+    "What stays: the evidence of its exchanges and what was billed, for ten years; the audit, for two; counts for the network's reports, without a name.",
+    "Cannot be undone. May be broken off and run again. Copies in backups end with the backups.",
+  ],
+  run: async (args) => {
+    const { options } = parseArguments(args, { options: ["firm"], flags: ["yes"] });
+    const firmId = parseFirmId(options.get("firm") ?? "");
+    if (firmId === undefined) throw new UsageError("--firm ID is needed.");
+    if (!options.has("yes")) throw new UsageError("This cannot be undone: --yes is needed.");
+    return withDatabase(loadConfig(), async ({ sql }) => {
+      const { closure, rows } = await eraseFirm({ sql, clock: systemClock }, firmId);
+      if (closure !== "closed") {
+        complain(REFUSALS[closure]);
+        return EXIT.failed;
+      }
+      print(`${rows} rows of the firm ${firmId} were removed.`);
+      return EXIT.ok;
+    });
+  },
+};
