@@ -391,8 +391,8 @@ export const LIMITS = {
   rate_consent_create: 30,
   rate_consent_read: 60,
   rate_token: 60,
-  /** Logins of one address, whichever clients it names: ten integrators behind one address. Ours. */
-  rate_token_address: 600,
+  /** Logins of one address, whichever clients it names: thousands of keys start behind one address. Ours. */
+  rate_token_address: 6_000,
   /** spec/rulings.md, section 13: public validation, per address. */
   rate_public_validate: 20,
   /** Windows remembered on a node; the least recently used goes first. 1.6 KB each. */

@@ -5,6 +5,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
 import { invoiceWithLines } from "../../bench/documents.js";
+import { createMetrics } from "../../engine/base/metrics.js";
+import { createValidators } from "../../engine/documents/accept/validators.js";
 import { JobQuarantined, createPool, PoolBusy } from "../../validators/pool.js";
 import type { JobOwner, PoolOptions, ValidatorPool } from "../../validators/pool.js";
 import { SCAN_LIMITS } from "../../validators/xml/limits.js";
@@ -105,4 +107,23 @@ test("once something is in quarantine no other job is hashed, and the poison is 
   expect(pool.stats()).toMatchObject({ quarantined: 1, hashed: 0 });
   await expect(judge('<!--exit--><a n="1"/>')).rejects.toBeInstanceOf(JobQuarantined);
   expect(pool.stats()).toMatchObject({ hashed: 1, restarts: { exit: 2 } });
+});
+
+test("a status of another access point is read by a worker, as a job with a key, and comes back as plain values", async () => {
+  open();
+  const jobs: (readonly [kind: string, owner: JobOwner | undefined])[] = [];
+  const watched: ValidatorPool = {
+    ...pool,
+    run: (kind, input, owner) => {
+      jobs.push([kind, owner]);
+      return pool.run(kind, input, owner);
+    },
+  };
+  const UBL = "urn:oasis:names:specification:ubl:schema:xsd";
+  const status = Buffer.from(
+    `<ApplicationResponse xmlns="${UBL}:ApplicationResponse-2" xmlns:cbc="${UBL}:CommonBasicComponents-2">` +
+      `<cbc:ID>S-1</cbc:ID></ApplicationResponse>`,
+  );
+  expect(await createValidators(watched, createMetrics()).response(status)).toMatchObject({ id: "S-1" });
+  expect(jobs).toEqual([["response", { fairnessKey: "responses" }]]);
 });

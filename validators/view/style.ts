@@ -28,7 +28,7 @@ p{margin:0}
 .wide{margin:1.75rem 0}
 table{width:100%;border-collapse:collapse;font-size:.92rem}
 caption{text-align:left;padding:0}
-th{text-align:left;vertical-align:bottom;font-weight:600;color:var(--quiet);font-size:.82rem;border-bottom:1px solid var(--line);padding:.35rem .5rem}
+th{text-align:left;vertical-align:bottom;font-weight:600;color:var(--quiet);font-size:.82rem;border-bottom:1px solid var(--line);padding:.35rem .5rem;overflow-wrap:normal}
 td{vertical-align:top;border-bottom:1px solid var(--line);padding:.45rem .5rem}
 td span{white-space:pre-line}
 th:first-child,td:first-child{padding-left:0}th:last-child,td:last-child{padding-right:0}
