@@ -246,8 +246,11 @@ export async function releaseDeliveries(sql: Sql, node: string): Promise<void> {
 export async function feedLag(sql: Sql): Promise<number> {
   const [row] = await sql<{ readonly lag_s: number }[]>`
     select coalesce(extract(epoch from now() - (
-      select f.occurred_at from feed_consumer as c
-      cross join lateral read_feed(c.transaction_id, c.position, 1) as f where c.name = 'webhooks' limit 1
+      select min(f.occurred_at) from feed_consumer as c
+      cross join lateral read_feed(c.transaction_id, c.position, 1) as f
+      where c.name = 'webhooks' or (c.name = 'connector' and exists (
+        select 1 from webhook_subscription as s where s.firm_id is null and s.deleted_at is null and s.active
+      ))
     )), 0)::float8 as lag_s`;
   return Math.max(0, row?.lag_s ?? 0);
 }

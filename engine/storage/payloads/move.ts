@@ -22,7 +22,7 @@ async function listMovable(sql: Sql, now: Instant): Promise<readonly Movable[]> 
       from payload as p left join document as d on d.id = p.document_id
         left join received_document as r on r.id = p.document_id
       where p.document_id < id_floor(${before}::timestamptz)
-        and (not document_is_open(d.status) or r.status in ('RECEIVED', 'ACKNOWLEDGED', 'REFUSED'))
+        and (not document_is_open(d.status) or received_is_visible(r.status) or r.status = 'REFUSED')
       order by p.document_id limit ${LIMITS.payload_move_batch}
     ), mine as (
       select id, sum(length) over (order by id) - length as before
