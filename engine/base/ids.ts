@@ -36,7 +36,7 @@
  */
 import { randomFillSync, randomUUID } from "node:crypto";
 
-import type { Clock } from "./clock.js";
+import type { Clock, Instant } from "./clock.js";
 import { LIMITS } from "./limits.js";
 
 declare const brand: unique symbol;
@@ -174,6 +174,12 @@ export function newId(clock: Clock): string {
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   const hex = bytes.toString("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** An id that is no greater than any that newId makes from an instant on. */
+export function firstIdAt(at: Instant): string {
+  const hex = Math.max(0, Math.floor(at)).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
 
 export const newDocumentId = (clock: Clock): DocumentId => newId(clock) as DocumentId;

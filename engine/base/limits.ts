@@ -424,6 +424,8 @@ export const LIMITS = {
   inbox_page_default: 50,
   inbox_page_max: 100,
   inbox_offset_max: 10_000,
+  /** How far the clocks of nodes may be apart where a document is looked for by the time in its id. */
+  inbox_since_slack_ms: 1 * DAY_MS,
   /** spec/shapes.md, section 6: the pull interface's limit is 1 to 500. */
   pull_page_default: 100,
   pull_page_max: 500,

@@ -7,9 +7,10 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../engine/base/clock.js";
+import { newId } from "../../engine/base/ids.js";
 import type { FirmId, IntegratorId } from "../../engine/base/ids.js";
 import { bindFirm, createIntegrator } from "../../engine/identity/firms.js";
-import { listFirmReceived } from "../../engine/storage/documents/firm-received.js";
+import { countFirmReceived, listFirmReceived } from "../../engine/storage/documents/firm-received.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { freshDatabase } from "../support/postgres.js";
@@ -107,4 +108,33 @@ describe.each(Object.keys(ARRIVALS))("mailboxes of many firms that came as %s", 
     // Twice the depth of 301 for the root of 200 mailboxes; a mailbox after the other would read 30,000.
     expect((await readEntries()) - before).toBeLessThan(9_000);
   });
+});
+
+test("what came since an instant is found without reading what came before, and ids without a time mislead nobody", async () => {
+  const [firmId] = firms;
+  if (firmId === undefined) throw new Error("no firm");
+  const now = systemClock.now();
+  const HOUR = 3_600_000;
+  // Seven months, one document each quarter of an hour.
+  const times = Array.from({ length: 20_000 }, (_, n) => now - (20_000 - n) * (HOUR / 4));
+  const ids = times.map((time, n) => (n % 50 === 0 ? randomUUID() : newId({ now: () => time, monotonic: () => time })));
+  await sql`
+    insert into received_document (id, firm_id, participant_key, sender, receiver, document_type_id, process_id,
+      creation_date_time, status, payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at)
+    select r.id, ${firmId}, p.key, '0245:1', p.id, 't', 'p', now(), 'RECEIVED', sha256('x'), r.id::text, r.id::text,
+      '{}', to_timestamp(r.at / 1000.0)
+    from unnest(${ids}::uuid[], ${times}::double precision[]) with ordinality as r (id, at, n)
+      join participant as p on p.firm_id = ${firmId}
+    order by r.n`;
+  await sql`analyze received_document`;
+  const asked = { firms: { firmId }, statuses: ["RECEIVED"], offset: 0, limit: 100, now } as const;
+  const before = await readEntries();
+  const since = now - 2 * HOUR - 1;
+  const rows = await listFirmReceived(sql, { ...asked, since });
+  expect(rows.map(({ id }) => id)).toEqual(ids.slice(-8));
+  expect(await countFirmReceived(sql, { ...asked, since })).toBe(8);
+  // A day of slack is a hundred documents, looked at three times; the mailbox has 20,000.
+  expect((await readEntries()) - before).toBeLessThan(1_000);
+  expect(await countFirmReceived(sql, { ...asked, since: 0 })).toBe(10_000);
+  expect(await listFirmReceived(sql, { ...asked, since: now + HOUR })).toEqual([]);
 });

@@ -1,6 +1,7 @@
 /** Statements on what firms have received, over all participants: pages, one document, the pull. */
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
+import { firstIdAt } from "../../base/ids.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
@@ -88,12 +89,26 @@ const mailboxes = (sql: Sql, { firms, statuses }: InboxPageQuery) => sql`
   select f.id, f.name, p.key, s.status from (${firmsOf(sql, firms)}) as f join participant as p on p.firm_id = f.id
   cross join unnest(${[...statuses]}::text[]) as s (status)`;
 
+/**
+ * A place behind which everything lies that was received since an instant: that of the last document whose id was made
+ * a good while earlier, so that clocks of nodes may differ. Ids that do not begin with their time are passed over.
+ */
+const placeBefore = (sql: Sql, since: Instant | undefined) =>
+  since === undefined
+    ? sql`0::bigint`
+    : sql`coalesce((
+        select e.position from received_document as e
+        where e.id < ${firstIdAt(since - LIMITS.inbox_since_slack_ms)}::uuid and e.id::text like '______________7%'
+        order by e.id desc limit 1
+      ), 0)`;
+
 /** The documents of the mailbox b, in the order of arrival. */
 const inMailbox = (sql: Sql, { since }: InboxPageQuery) => {
   const from = since === undefined ? null : isoInstant(since);
   return sql`
     from received_document as d
     where d.participant_key = b.key and d.firm_id = b.id and d.status = b.status
+      and d.position > ${placeBefore(sql, since)}
       and (${from}::timestamptz is null or d.received_at >= ${from}::timestamptz)`;
 };
 
