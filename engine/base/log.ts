@@ -126,10 +126,10 @@ class Sampled {
  * A log for what anybody can cause: of each event and code one line a second. `count` says for how many the line
  * stands, itself included.
  */
-export function oncePerSecond(log: Log, clock: Pick<Clock, "monotonic">): Pick<Log, "info" | "warn"> {
+export function oncePerSecond(log: Log, clock: Pick<Clock, "monotonic">): Pick<Log, "info" | "warn" | "error"> {
   const kinds = new BoundedMap<string, Sampled>(LIMITS.log_kinds_max);
   const write =
-    (to: "info" | "warn") =>
+    (to: "info" | "warn" | "error") =>
     (event: LogEvent, fields: LogFields = {}): void => {
       const kind = `${to} ${event} ${fields.code ?? ""}`;
       const last = kinds.get(kind) ?? kinds.keep(kind, new Sampled());
@@ -142,7 +142,7 @@ export function oncePerSecond(log: Log, clock: Pick<Clock, "monotonic">): Pick<L
       last.at = now;
       last.more = 0;
     };
-  return { info: write("info"), warn: write("warn") };
+  return { info: write("info"), warn: write("warn"), error: write("error") };
 }
 
 /** A log that says nothing. */

@@ -3,6 +3,7 @@ import type { Clock } from "../base/clock.js";
 import { ConfigError } from "../base/config.js";
 import type { Config } from "../base/config.js";
 import { LIMITS } from "../base/limits.js";
+import { oncePerSecond } from "../base/log.js";
 import type { Log } from "../base/log.js";
 import type { Metrics } from "../base/metrics.js";
 import type { EvidenceArchive } from "../storage/evidence/archive.js";
@@ -99,7 +100,7 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
     keys,
     endpointUrl: `${publicUrl}/as4`,
     baseUrl: `${publicUrl}/smp`,
-    log,
+    log: oncePerSecond(log, clock),
   });
   const lookup = await openLookup(options, { pki, policy, http, smpServer });
   const own = { current: () => keys.ap(), all: () => keys.apKeys() };

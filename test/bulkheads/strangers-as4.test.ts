@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, beforeEach, expect, test } from "vitest";
 
 import type { ParticipantId } from "../../engine/base/ids.js";
-import { createLog, silentLog } from "../../engine/base/log.js";
+import { createLog, oncePerSecond, silentLog } from "../../engine/base/log.js";
 import type { Log } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -210,6 +210,22 @@ test("a thousand refusals are one line of the log for each kind and second", asy
   expect(told.map(({ event, code }) => `${event} ${code}`)).toEqual([
     "as4.message_refused EBMS:0007",
     "as4.message_refused EBMS:0101",
+  ]);
+});
+
+test("a line that stands for others says for how many, and what goes wrong is told once a second, too", () => {
+  const lines: string[] = [];
+  const clock = fakeClock(NOW);
+  const log = oncePerSecond(createLog("info", { write: (line) => lines.push(line) }), clock);
+  for (let n = 0; n < 1_000; n++) log.error("as4.message_failed", { code: "ECONNREFUSED" });
+  log.error("as4.message_failed", { code: "EPIPE" });
+  clock.advance(LIMITS.log_kind_ms);
+  log.error("as4.message_failed", { code: "ECONNREFUSED" });
+  const told = lines.map((line) => JSON.parse(line) as { readonly code: string; readonly count?: number });
+  expect(told.map(({ code, count }) => [code, count])).toEqual([
+    ["ECONNREFUSED", undefined],
+    ["EPIPE", undefined],
+    ["ECONNREFUSED", 1_000],
   ]);
 });
 

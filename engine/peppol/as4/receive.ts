@@ -102,7 +102,7 @@ export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
         metrics.count("as4_received_total", { result: "failed" });
         return BUSY;
       }
-      log.error("as4.message_failed", errorFields(error));
+      anonymous.log.error("as4.message_failed", errorFields(error));
       metrics.count("as4_received_total", { result: "failed" });
       return errorReply(ports, 503, new Refused("EBMS:0202", "internal", messageId));
     }

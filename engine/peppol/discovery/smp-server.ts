@@ -32,7 +32,8 @@ interface SmpServerOptions {
   readonly endpointUrl: string;
   /** Address of this SMP, without a slash at its end: `https://…/smp`. */
   readonly baseUrl: string;
-  readonly log: Log;
+  /** Whoever asks may ask often; see oncePerSecond. */
+  readonly log: Pick<Log, "error">;
 }
 
 /** What our SMP answers to one question. */
