@@ -62,22 +62,30 @@ describe("an engine that ends", () => {
         () => false,
       ),
     );
-    const left = [pidIn(join(dataDir, "engine.lock")), ...childrenOn(dataDir)];
+    // Should the signal end npm alone, the test's end does not leave the engine behind.
+    const engine = pidIn(join(dataDir, "engine.lock"));
+    undo.push(() => {
+      if (isRunning(engine)) process.kill(engine, "SIGKILL");
+    });
+    const left = [engine, ...childrenOn(dataDir)];
     expect(left.every((pid) => isRunning(pid))).toBe(true);
     npm.kill("SIGTERM");
     await eventually("nothing is left", () => !left.some((pid) => isRunning(pid)));
   });
 
-  test("an engine that is killed takes its Postgres and its nats-server with it, also when its folder is gone", async () => {
-    const dataDir = newDataDir();
-    const engine = await startEngineProcess({ dataDir });
-    const children = childrenOn(dataDir);
-    expect(children).toHaveLength(findNatsServer() === undefined ? 1 : 2);
-    expect(children.every((pid) => isRunning(pid))).toBe(true);
-    rmSync(dataDir, { recursive: true, force: true, maxRetries: 10 });
-    await engine.kill();
-    await eventually("the children are gone", () => !children.some((pid) => isRunning(pid)));
-  });
+  test.each(["is there", "is gone"])(
+    "an engine that is killed takes its Postgres and its nats-server with it, while its folder %s",
+    async (folder) => {
+      const dataDir = newDataDir();
+      const engine = await startEngineProcess({ dataDir });
+      const children = childrenOn(dataDir);
+      expect(children).toHaveLength(findNatsServer() === undefined ? 1 : 2);
+      expect(children.every((pid) => isRunning(pid))).toBe(true);
+      if (folder === "is gone") rmSync(dataDir, { recursive: true, force: true, maxRetries: 10 });
+      await engine.kill();
+      await eventually("the children are gone", () => !children.some((pid) => isRunning(pid)));
+    },
+  );
 });
 
 describe("an engine that cannot start", () => {
