@@ -105,8 +105,9 @@ function checkCanary(sealer: Sealer, keyId: string, canary: Buffer): void {
 }
 
 /**
- * Seals every other key of the ring under the first, from where a start with MASTER_KEY alone finds them: evidence
- * stays as it was sealed. The first key itself is nobody's ward any more, should it have been replaced before.
+ * Seals every other key of the ring under the first, from where a start with MASTER_KEY alone finds them: what is
+ * written once, as evidence is, stays as it was sealed. The first key itself is nobody's ward any more, should it have
+ * been replaced before.
  */
 export async function wrapEarlierKeys(sql: Sql, { sealer, keys }: Keyring): Promise<readonly string[]> {
   const earlier = keys.filter((key) => idOf(key) !== sealer.keyId);

@@ -47,7 +47,7 @@ export const keysRotateMasterCommand: Command = {
     "1. Give every node the new key in MASTER_KEY_PREVIOUS, so that it can open what the others will seal.",
     "2. Give every node the new key in MASTER_KEY and the old one in MASTER_KEY_PREVIOUS.",
     "3. Run this with the same two. It may be ended and begun again at any time.",
-    "4. Take MASTER_KEY_PREVIOUS away. The old key is kept, sealed under the new one, for evidence alone.",
+    "4. Take MASTER_KEY_PREVIOUS away. The old key is kept, sealed under the new one, for evidence and the payload store.",
   ],
   run: async (args) => {
     if (args.length > 0) throw new UsageError("keys rotate-master takes no arguments.");
@@ -59,7 +59,7 @@ export const keysRotateMasterCommand: Command = {
       print(
         replaced.length === 0
           ? "There is no other key."
-          : `Kept for evidence: ${replaced.join(", ")}. MASTER_KEY_PREVIOUS is needed no longer.`,
+          : `Kept for evidence and the payload store: ${replaced.join(", ")}. MASTER_KEY_PREVIOUS is needed no longer.`,
       );
     });
     return EXIT.ok;
