@@ -183,9 +183,13 @@ export const LIMITS = {
   webhook_answer_chars_kept: 2_000,
   /** spec/shapes.md, section 5: failure_reason (<=400). */
   webhook_reason_chars_max: 400,
-  /** Attempts of a node at once, and of all nodes at what one owner has behind one origin. Ours. */
+  /**
+   * Attempts of a node at once, of all nodes at what one owner has behind one origin, and for one owner wherever its
+   * subscriptions lead: slow receivers of one cannot take the places of all. Ours.
+   */
   webhook_attempts_concurrent_max: 64,
   webhook_per_endpoint: 4,
+  webhook_per_owner: 16,
   /** A lease outlives the attempt, which the outbound client bounds. */
   webhook_lease_ms: 60 * SECOND_MS,
   /** Attempts at one delivery in a row that were begun and never ended, after which it is a dead letter. Ours. */
@@ -1199,6 +1203,14 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   {
     holds: LIMITS.outbound_total_ms < LIMITS.webhook_lease_ms,
     because: "a delivery that is still under way would be sent by another node, too",
+  },
+  {
+    holds: LIMITS.webhook_per_endpoint < LIMITS.webhook_per_owner,
+    because: "an owner with two endpoints is not held up by one of them",
+  },
+  {
+    holds: 2 * LIMITS.webhook_per_owner < LIMITS.webhook_attempts_concurrent_max,
+    because: "two owners whose receivers hang leave places for everybody else",
   },
   {
     holds: LIMITS.webhook_plan_ms.length === LIMITS.webhook_attempts_max - 1,

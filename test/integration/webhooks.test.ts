@@ -276,6 +276,27 @@ describe("order and fairness", () => {
     expect(receiver.at("/quick")).toHaveLength(20);
   });
 
+  test("an owner whose receivers hang at many places keeps nobody else waiting", async () => {
+    const hanging = await Promise.all(Array.from({ length: 18 }, () => startReceiver()));
+    try {
+      const slowFirm = await world.firm();
+      for (const slow of hanging) {
+        slow.script("/in", () => undefined);
+        await world.subscribe(slowFirm, `${slow.origin}/in`);
+      }
+      const quick = await world.subscribe(firm, hook("/quick"));
+      for (let n = 0; n < 4; n += 1) await world.happen(slowFirm);
+      world.deliver();
+      const calls = (): number => hanging.reduce((sum, slow) => sum + slow.calls.length, 0);
+      await eventually("the owner has all its places", () => calls() >= LIMITS.webhook_per_owner);
+      for (let n = 0; n < 20; n += 1) await world.happen(firm);
+      await ended(quick.id, 20);
+      expect(calls()).toBe(LIMITS.webhook_per_owner);
+    } finally {
+      await Promise.all(hanging.map((slow) => slow.close()));
+    }
+  });
+
   test("an endpoint that fails again and again rests, and one call tells whether it is back", async () => {
     receiver.script("/in", status(503));
     const subscription = await world.subscribe(firm, hook("/in"));

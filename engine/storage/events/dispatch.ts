@@ -128,7 +128,7 @@ export const claimedColumns = (sql: Sql) => sql`
 
 /**
  * Takes due deliveries under lease: of each endpoint as many as it has places, the oldest first, one of each endpoint
- * before a second of any. An endpoint that has failed LIMITS.webhook_breaker_failures times in a row has one place, and
+ * before a second of any, and of no owner more than its share. An endpoint that has failed LIMITS.webhook_breaker_failures times in a row has one place, and
  * none while it rests. What another process looks at in this moment is left to it. What is taken is what is answered:
  * the statement sees both at one moment.
  * @param places  at most
@@ -157,18 +157,29 @@ export function claimDeliveries(sql: Sql, owner: string, places: number): Promis
         )
       ) as places
       from open
+    ), busy as (
+      select l.owner_id, count(*) as places from webhook_delivery as l
+      where l.lease_owner is not null and l.due_at > now() group by l.owner_id
     ), due as materialized (
-      select t.id, t.endpoint_id, t.due_at
+      select t.id, t.owner_id, t.endpoint_id, t.due_at
       from free cross join lateral (
-        select d.id, d.endpoint_id, d.due_at from webhook_delivery as d
+        select d.id, d.owner_id, d.endpoint_id, d.due_at from webhook_delivery as d
         where d.endpoint_id = free.id and d.due_at <= now()
         order by d.due_at limit greatest(free.places, 0)
         for update skip locked
       ) as t
     ), turns as (
-      select due.id, due.due_at, row_number() over (partition by due.endpoint_id order by due.due_at) as turn from due
+      select due.id, due.owner_id, due.due_at,
+        row_number() over (partition by due.endpoint_id order by due.due_at) as turn
+      from due
+    ), shares as (
+      select turns.id, turns.due_at, turns.turn,
+        row_number() over (partition by turns.owner_id order by turns.turn, turns.due_at) + coalesce(busy.places, 0)
+          as share
+      from turns left join busy on busy.owner_id = turns.owner_id
     ), chosen as (
-      select turns.id from turns order by turns.turn, turns.due_at limit ${places}
+      select shares.id from shares where shares.share <= ${LIMITS.webhook_per_owner}
+      order by shares.turn, shares.due_at limit ${places}
     ), claimed as (
       update webhook_delivery as d
       set lease_owner = ${owner}, attempted_at = clock_timestamp(), begun = d.begun + 1,
