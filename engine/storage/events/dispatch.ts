@@ -128,9 +128,9 @@ export const claimedColumns = (sql: Sql) => sql`
 
 /**
  * Takes due deliveries under lease: of each endpoint as many as it has places, the oldest first, one of each endpoint
- * before a second of any, and of no owner more than its share. An endpoint that has failed LIMITS.webhook_breaker_failures times in a row has one place, and
- * none while it rests. What another process looks at in this moment is left to it. What is taken is what is answered:
- * the statement sees both at one moment.
+ * before a second of any, and of no owner more than its share. An endpoint that has failed
+ * LIMITS.webhook_breaker_failures times in a row has one place, and none while it rests. What another process looks at
+ * in this moment is left to it. What is taken is what is answered: the statement sees both at one moment.
  * @param places  at most
  */
 export function claimDeliveries(sql: Sql, owner: string, places: number): PromiseLike<ClaimedDelivery[]> {
