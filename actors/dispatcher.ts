@@ -58,7 +58,7 @@ export interface Dispatcher {
 class Working {
   readonly places: Places = createPlaces();
   /** Bounded by the places. */
-  readonly #attempts = new Map<DocumentId, { readonly giveBack: () => void }>();
+  readonly #attempts = new Map<DocumentId, { readonly end: () => void }>();
   /** Bounded by the places. */
   readonly #begun = new Set<object>();
   readonly #onEnd: () => void;
@@ -89,9 +89,24 @@ class Working {
   }
 
   add(taken: TakenAttempt, giveBack: () => void): ClaimedAttempt {
-    const attempt = { giveBack };
+    let ended = false;
+    const attempt = {
+      end: () => {
+        if (ended) return;
+        ended = true;
+        if (this.#attempts.get(taken.id) === attempt) this.#attempts.delete(taken.id);
+        this.#begun.delete(attempt);
+        this.#bytes -= taken.payloadBytes;
+        giveBack();
+        this.#onEnd();
+        if (this.#attempts.size === 0) this.#idle();
+      },
+    };
+    // One whose lease ended before it began is never made; one that has begun gives its place back when it ends.
+    const before = this.#attempts.get(taken.id);
     this.#attempts.set(taken.id, attempt);
     this.#bytes += taken.payloadBytes;
+    if (before !== undefined && !this.#begun.has(before)) before.end();
     return {
       taken,
       start: () => {
@@ -99,15 +114,7 @@ class Working {
         this.#begun.add(attempt);
         return true;
       },
-      end: () => {
-        if (this.#attempts.get(taken.id) !== attempt) return;
-        this.#attempts.delete(taken.id);
-        this.#begun.delete(attempt);
-        this.#bytes -= taken.payloadBytes;
-        attempt.giveBack();
-        this.#onEnd();
-        if (this.#attempts.size === 0) this.#idle();
-      },
+      end: attempt.end,
     };
   }
 

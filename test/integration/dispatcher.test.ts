@@ -17,6 +17,8 @@ import type { StatusBench } from "../support/statuses.js";
 const SENDER = "0245:1111111111";
 const clock = fakeClock();
 const transmitted: string[] = [];
+/** What the transmission of a document waits for. */
+const holding = new Map<string, Promise<void>>();
 let db: TestDatabase;
 let bench: StatusBench;
 let firmId: FirmId;
@@ -26,9 +28,10 @@ beforeAll(async () => {
   firmId = await seedFirm(db.sql, SENDER);
   bench = statusBench(db, clock, {
     transport: {
-      deliver: (exchange) => {
+      deliver: async (exchange) => {
         transmitted.push(exchange.documentId);
-        return Promise.resolve({ kind: "receipt" });
+        await holding.get(exchange.documentId);
+        return { kind: "receipt" };
       },
     },
   });
@@ -64,6 +67,49 @@ test("a document that no stream and no door has told of is delivered, one left b
     const later = await accept();
     await eventually("what came later is delivered", () => transmitted.includes(later));
     expect(transmitted).toEqual([left, later]);
+  } finally {
+    await dispatcher.stop();
+    await actors.stop();
+  }
+});
+
+test("an attempt that outlives its lease gives its place at the receiver back when it ends, also when the document was claimed again", async () => {
+  const { actors, document } = statusBench(db, clock, { transport: bench.ports.transport, owner: "node/2" }).node;
+  const dispatcher = await startDispatcher({
+    sql: db.sql,
+    actors,
+    document,
+    log: bench.ports.log,
+    metrics: bench.metrics,
+    owner: "node/2",
+    clock: systemClock,
+    capacityOf: (key) => ({ key, places: 2, typical_ms: undefined }),
+  });
+  try {
+    for (let round = 0; round < 2; round += 1) {
+      const { id } = newDocumentRow(firmId, SENDER);
+      let end = (): void => undefined;
+      const over = new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      holding.set(id, over);
+      const { sealer } = bench.ports;
+      const payloadSealed = sealer.seal(gzipSync("<Invoice/>"), id);
+      await bench.document(firmId, SENDER, { id, payloadKeyId: sealer.keyId, payloadSealed });
+      await eventually("it is under way", () => transmitted.includes(id));
+      await db.sql`update document set lease_until = clock_timestamp() - interval '1 second' where id = ${id}`;
+      await eventually("it is claimed again", async () => {
+        const rows = await db.sql`select id from document where id = ${id} and lease_until > clock_timestamp()`;
+        return rows.length === 1;
+      });
+      end();
+      await eventually("it is delivered", async () => {
+        const rows = await db.sql`select id from document where id = ${id} and status = 'delivered'`;
+        return rows.length === 1;
+      });
+    }
+    const next = await accept();
+    await eventually("the receiver's next document goes", () => transmitted.includes(next));
   } finally {
     await dispatcher.stop();
     await actors.stop();
