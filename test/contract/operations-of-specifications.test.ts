@@ -185,7 +185,7 @@ const GROUPS: readonly Group[] = [
       GET /customers`,
   },
   {
-    source: "spec/enterprise.md, Connector; spec/rulings.md, section 11",
+    source: "spec/enterprise.md, Connector; spec/rulings.md, section 11; spec/shapes.md, section 7",
     document: "connector",
     mount: "/api/v1",
     operations: `
@@ -200,6 +200,15 @@ const GROUPS: readonly Group[] = [
       GET /connector/events
       POST /connector/documents/{documentId}/acknowledge
       POST /connector/documents/{documentId}/respond
+      GET /connector/webhook
+      PUT /connector/webhook
+      DELETE /connector/webhook
+      POST /connector/webhook/rotate-secret
+      POST /connector/webhook/test
+      POST /connector/webhook/test-suite
+      GET /connector/webhook/deliveries
+      GET /connector/webhook/deliveries/{deliveryId}
+      POST /connector/webhook/deliveries/{deliveryId}/replay
       POST /connector/mapper`,
   },
   {

@@ -6,6 +6,7 @@ import { connectorError } from "../support/connector.js";
 import { createAtOnce, CUSTOMER, startConnectorNodes } from "../support/connector-nodes.js";
 import type { ConnectorNodes } from "../support/connector-nodes.js";
 import { eventually } from "../support/eventually.js";
+import { startReceiver } from "../support/receiver.js";
 
 let nodes: ConnectorNodes;
 
@@ -56,6 +57,25 @@ test.each(["send", "stage"] as const)(
   "a hundred identical creates at once on two nodes make one document to %s, the rest are told so",
   (delivery) => createAtOnce(nodes, nodes.invoice(delivery), 100),
 );
+
+test("the account's webhook is told that a staged document was queued and that it was cancelled", async () => {
+  const receiver = await startReceiver();
+  const put = await call(0)("PUT", "/webhook", { url: `${receiver.origin}/events` });
+  expect([200, 201]).toContain(put.status);
+  const id = await staged();
+  await call(1)("POST", at(id, "/cancel"));
+  const told = await eventually("both are told", () => {
+    const events = receiver.at("/events").map(({ json }) => json as Readonly<Record<string, unknown>>);
+    const mine = events.filter(({ documentId }) => documentId === id);
+    return mine.length >= 2 ? mine : undefined;
+  });
+  expect(told).toMatchObject([
+    { type: "document.queued", state: "queued", customerRef: CUSTOMER },
+    { type: "document.cancelled", state: "cancelled", customerRef: CUSTOMER },
+  ]);
+  await call(0)("DELETE", "/webhook");
+  await receiver.close();
+});
 
 describe("the end of what nobody sends", () => {
   const age = (id: string, days: number) =>
