@@ -200,15 +200,6 @@ const GROUPS: readonly Group[] = [
       GET /connector/events
       POST /connector/documents/{documentId}/acknowledge
       POST /connector/documents/{documentId}/respond
-      GET /connector/webhook
-      PUT /connector/webhook
-      DELETE /connector/webhook
-      POST /connector/webhook/rotate-secret
-      POST /connector/webhook/test
-      POST /connector/webhook/test-suite
-      GET /connector/webhook/deliveries
-      GET /connector/webhook/deliveries/{deliveryId}
-      POST /connector/webhook/deliveries/{deliveryId}/replay
       POST /connector/mapper`,
   },
   {
