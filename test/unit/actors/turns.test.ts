@@ -26,6 +26,7 @@ const OWNERLESS: Readonly<Record<string, string>> = {
   evidence: "written once and never changed, by the exchange that it proves",
   evidence_head: "the end of that chain",
   signing_key: "keys of the deployment",
+  master_key: "the same",
   failed_credential: "counters of guesses",
 };
 const stateTables = new Set(
@@ -171,6 +172,15 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "actors/status-work.ts: engine/documents/delivery/service-dispatch.ts#leaseMessages": "the same",
   "actors/box-dispatcher.ts: engine/documents/box/agenda.ts#boxAgenda": "the same",
   "actors/box-dispatcher.ts: engine/documents/box/retention.ts#pruneBox": "what ended long ago, by its age alone",
+  "actors/box-dispatcher.ts: engine/documents/connector/staged.ts#pruneStaged":
+    "the same; what nobody has sent ends by one statement on the version that it read, as a cancellation does",
+  "gateway/start/work.ts: engine/documents/retention.ts#startSweeps": "the same",
+  "gateway/commands/keeping/retention.ts: engine/documents/retention.ts#sweepRows": "the same",
+  "gateway/commands/keeping/retention.ts: engine/peppol/evidence/removal.ts#removeOldEvidence": "the same",
+  "gateway/commands/keeping/retention.ts: engine/storage/payloads/move.ts#movePayloads":
+    "the same: octets move from one store to another, and no state with them",
+  "gateway/commands/keeping/erase.ts: engine/identity/erasure.ts#eraseFirm":
+    "an operator's word about a firm, which closes it first; what follows removes what nobody can move any more",
   "actors/status-work.ts: engine/documents/delivery/leases.ts#freeUnheld": "leases that nobody works on",
   "gateway/main.ts: engine/identity/sandbox.ts#ensureSandbox":
     "fills an empty sandbox before a listener is open: no command, and nobody to take turns with",
@@ -203,6 +213,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "gateway/start/connector.ts: engine/documents/connector/reads.ts#readConnectorUbl": "the same",
   "gateway/start/webhooks.ts: engine/events/webhooks/operations.ts#webhookOperations":
     "each change is one statement on the row of one subscription, delivery or pulled event, decided by that row alone",
+  "gateway/start/webhooks.ts: engine/events/connector/operations.ts#connectorWebhookOperations": "the same",
   "gateway/start/webhooks.ts: engine/events/webhooks/deliverer.ts#startDeliverer":
     "takes deliveries under leases and settles them; the order within a document is kept by the statement that takes",
   "gateway/start/webhooks.ts: engine/events/webhooks/upkeep.ts#startUpkeep":
