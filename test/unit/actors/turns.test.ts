@@ -173,7 +173,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "actors/box-dispatcher.ts: engine/documents/box/agenda.ts#boxAgenda": "the same",
   "actors/box-dispatcher.ts: engine/documents/box/retention.ts#pruneBox": "what ended long ago, by its age alone",
   "actors/box-dispatcher.ts: engine/documents/connector/staged.ts#pruneStaged":
-    "the same; what nobody has sent ends by one statement on the version that it read, as a cancellation does",
+    "the same; what nobody has sent ends in one statement that holds its row and looks whether it still waits",
   "gateway/start/work.ts: engine/documents/retention.ts#startSweeps": "the same",
   "gateway/commands/keeping/retention.ts: engine/documents/retention.ts#sweepRows": "the same",
   "gateway/commands/keeping/retention.ts: engine/peppol/evidence/removal.ts#removeOldEvidence": "the same",
