@@ -264,6 +264,11 @@ export const LIMITS = {
   meter_look_ms: 5 * SECOND_MS,
   /** Months before this one whose documents are still counted and proved one by one. Ours: two years of disputes. */
   metered_kept_months: 25,
+  /**
+   * One firm counted anew, which is one statement of the command `meter rebuild`: 200,000 documents take longer than
+   * the statements of requests may. Ours.
+   */
+  meter_rebuild_statement_ms: 30 * MINUTE_MS,
   /** How long a plan works on after its end. Ours. */
   plan_grace_ms: 14 * DAY_MS,
   /** spec/enterprise.md, Limits: integrator licence per-firm list. How far an offset goes: ours. */

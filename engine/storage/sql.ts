@@ -21,6 +21,8 @@ interface SqlOptions {
   readonly connections?: number;
   /** Shown in pg_stat_activity. */
   readonly name: string;
+  /** How long one statement may take. @default LIMITS.db_statement_timeout_ms */
+  readonly statement_timeout_ms?: number;
 }
 
 /** Reads `?host=/directory`, libpq's form of a Unix socket, which postgres.js would send to the server as a setting. */
@@ -45,7 +47,7 @@ export function openSql(options: SqlOptions): Sql {
     backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 2),
     connection: {
       application_name: options.name,
-      statement_timeout: LIMITS.db_statement_timeout_ms,
+      statement_timeout: options.statement_timeout_ms ?? LIMITS.db_statement_timeout_ms,
       lock_timeout: LIMITS.db_lock_timeout_ms,
       idle_in_transaction_session_timeout: LIMITS.db_statement_timeout_ms,
       synchronous_commit: "on",

@@ -19,8 +19,25 @@ interface CommandDatabase {
 
 const CONNECTIONS = 2;
 
-async function onUrl<T>(url: string, use: (database: CommandDatabase) => Promise<T>): Promise<T> {
-  const sql = openSql({ url, name: "kurier command", connections: CONNECTIONS });
+/** How a command works on the database. */
+interface DatabaseUse {
+  /** Brings the schema up to date first. @default true */
+  readonly migrated?: boolean;
+  /** How long one statement may take. @default LIMITS.db_statement_timeout_ms */
+  readonly statement_timeout_ms?: number;
+}
+
+async function onUrl<T>(
+  url: string,
+  use: (database: CommandDatabase) => Promise<T>,
+  { statement_timeout_ms }: DatabaseUse,
+): Promise<T> {
+  const sql = openSql({
+    url,
+    name: "kurier command",
+    connections: CONNECTIONS,
+    ...(statement_timeout_ms === undefined ? {} : { statement_timeout_ms }),
+  });
   try {
     return await use({ url, sql });
   } finally {
@@ -36,13 +53,13 @@ async function onUrl<T>(url: string, use: (database: CommandDatabase) => Promise
 export async function withDatabase<T>(
   config: Config,
   use: (database: CommandDatabase) => Promise<T>,
-  options: { readonly migrated?: boolean } = {},
+  options: DatabaseUse = {},
 ): Promise<T> {
   const run = async (url: string): Promise<T> => {
     try {
       if (options.migrated !== false)
         await (migratesAtStart(config) ? migrate({ url, clock: systemClock }) : requireMigrated({ url }));
-      return await onUrl(url, use);
+      return await onUrl(url, use, options);
     } catch (error) {
       throw databaseErrorOf(error) ?? error;
     }

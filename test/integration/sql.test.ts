@@ -57,6 +57,17 @@ describe("arrays", () => {
   });
 });
 
+test("a statement has the time that its pool gives it, which is not that of a request where a command says so", async () => {
+  const shown = async (sql: typeof database.sql): Promise<unknown> =>
+    (await sql<{ statement_timeout: string }[]>`show statement_timeout`)[0]?.statement_timeout;
+  const patient = openSql({ url: database.url, name: "test", connections: 1, statement_timeout_ms: 1_800_000 });
+  try {
+    expect([await shown(database.sql), await shown(patient)]).toEqual(["10s", "30min"]);
+  } finally {
+    await patient.end({ timeout: 1 });
+  }
+});
+
 test("no plan of ours is compiled, also where the server would compile every plan", async () => {
   const [{ name } = { name: "" }] = await database.sql<{ readonly name: string }[]>`select current_database() as name`;
   for (const setting of ["jit = on", "jit_above_cost = 0", "jit_inline_above_cost = 0", "jit_optimize_above_cost = 0"])

@@ -2,6 +2,7 @@
 import { addDays, bratislavaMidnight, systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
 import { parseFirmId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import { rebuildUsage } from "../../../engine/billing/meter.js";
 import { PLAN_CODES } from "../../../engine/billing/plans.js";
 import { OPERATOR, stampOf } from "../../../engine/identity/audit.js";
@@ -20,7 +21,11 @@ const rebuildCommand: Command = {
   ],
   run: async (args) => {
     if (args.length > 0) throw new UsageError("meter rebuild takes no arguments.");
-    const { firms, changed } = await withDatabase(loadConfig(), ({ sql }) => rebuildUsage({ sql, clock: systemClock }));
+    const { firms, changed } = await withDatabase(
+      loadConfig(),
+      ({ sql }) => rebuildUsage({ sql, clock: systemClock }),
+      { statement_timeout_ms: LIMITS.meter_rebuild_statement_ms },
+    );
     print(`${firms} firms counted, ${changed} with other figures than before`);
     return changed === 0 ? EXIT.ok : EXIT.failed;
   },
