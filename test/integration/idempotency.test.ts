@@ -119,9 +119,16 @@ describe.each([1, 2])("%i process(es) on one database", (processes) => {
     const participantId = "0245:6100000002";
     const as = await sender(participantId);
     const payload = invoiceXml(participantId, RECEIVER);
-    const answers = await Promise.all(
-      Array.from({ length: COUNT }, (_, n) => as(n, sendParts(participantId, RECEIVER, payload), randomUUID())),
-    );
+    const answers: HttpAnswer[] = [];
+    // One firm may hold a quarter of the workers' queue, which is 512 places.
+    for (let first = 0; first < COUNT; first += COUNT / 2)
+      answers.push(
+        ...(await Promise.all(
+          Array.from({ length: COUNT / 2 }, (_, n) =>
+            as(first + n, sendParts(participantId, RECEIVER, payload), randomUUID()),
+          ),
+        )),
+      );
     expect(answers.filter((answer) => answer.status === 202)).toHaveLength(1);
     expect([
       ...new Set(
