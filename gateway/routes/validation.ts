@@ -248,6 +248,24 @@ const payloadBody = z.object({
     .describe("ubl: the document is UBL XML as text. json: an invoice by its members, as documents are sent."),
   document: z.union([z.string().min(1), z.record(z.string(), z.unknown())]),
 });
+const convertBody = z
+  .object({
+    input_format: z.enum(["json", "ubl"]),
+    output_format: z.enum(["json", "ubl"]),
+    document: payloadBody.shape.document.describe("What input_format says: an object, or UBL XML as text."),
+  })
+  .superRefine(({ input_format, output_format }, context) => {
+    if (input_format === output_format)
+      context.addIssue({ code: "custom", path: ["output_format"], message: "must be the other one of json and ubl" });
+  })
+  .meta({ example: { input_format: "ubl", output_format: "json", document: "<Invoice>…</Invoice>" } });
+const converted = z.object({
+  input_format: convertBody.shape.input_format,
+  output_format: convertBody.shape.output_format,
+  document: z
+    .union([z.string(), parsedInvoice])
+    .describe("UBL XML as text, which passes every rule; or the members of the invoice, of which UBL may say more."),
+});
 const ublBody = z
   .object({
     format: z.literal("ubl").optional(),
@@ -290,6 +308,22 @@ function bytesOf(body: unknown): Uint8Array | undefined {
   if (!(body instanceof Uint8Array)) return undefined;
   if (body.length > LIMITS.payload_bytes_max) throw new Refusal("BODY_TOO_LARGE");
   return body;
+}
+
+/** What a UBL document says. @throws Refusal DOCUMENT_INVALID with the findings, TEMPORARY */
+async function readUbl(ports: ValidationPorts, payload: Uint8Array, firmId: FirmId): Promise<DocumentSummary> {
+  const read = await ports.parse(payload, { fairnessKey: firmId });
+  if (read.kind !== "refused") return read.summary;
+  throw new Refusal(
+    "DOCUMENT_INVALID",
+    read.findings.map(({ ruleId, severity, location, message }) => ({
+      field: "document",
+      ruleId,
+      severity,
+      location,
+      message,
+    })),
+  );
 }
 
 const told = (language: Language) => ({ "Content-Language": language, Vary: "Accept-Language" });
@@ -347,20 +381,8 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     errors: ["REQUEST_INVALID", "DOCUMENT_INVALID", "TEMPORARY"],
     handler: async ({ body, firm }) => {
       const payload = bytesOf(body) ?? payloadOf(body.document ?? body.xml);
-      const read = await ports.parse(payload, { fairnessKey: firm.firmId });
-      if (read.kind === "refused") {
-        throw new Refusal(
-          "DOCUMENT_INVALID",
-          read.findings.map(({ ruleId, severity, location, message }) => ({
-            field: "document",
-            ruleId,
-            severity,
-            location,
-            message,
-          })),
-        );
-      }
-      const { precedingInvoices, taxes, lines, ...rest } = read.summary;
+      const read = await readUbl(ports, payload, firm.firmId);
+      const { precedingInvoices, taxes, lines, ...rest } = read;
       return {
         status: 200,
         body: {
@@ -368,9 +390,40 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
           precedingInvoices: [...precedingInvoices],
           taxes: [...taxes],
           lines: [...lines],
-          ...clientViewOf(read.summary),
+          ...clientViewOf(read),
         },
       };
+    },
+  }),
+  route({
+    ...PAYLOADS,
+    operation: "convertPayload",
+    method: "POST",
+    path: "/payloads/convert",
+    scopes: ["documents:send"],
+    summary: "Make UBL of an invoice as JSON, or the other way round",
+    description:
+      "json to ubl: the document that a send of these members would transmit, with the firm as the seller (or the buyer of a self-billing one); one that breaks a rule is 422 with every finding. ubl to json: what the document says under the names by which an invoice is sent as JSON, without a verdict. Nothing is stored.",
+    request: { body: convertBody, body_bytes_max: LIMITS.request_body_bytes_max },
+    responses: {
+      200: { description: "The document in the other format.", schema: converted },
+      422: { description: "The invoice as JSON is invalid.", schema: payloadResult },
+    },
+    errors: ["REQUEST_INVALID", "DOCUMENT_INVALID", "TEMPORARY"],
+    handler: async (request) => {
+      const { body, firm, receivedAt } = request;
+      const { input_format, output_format, document } = body;
+      if (input_format === "ubl") {
+        const { invoice } = clientViewOf(await readUbl(ports, payloadOf(document), firm.firmId));
+        return { status: 200, body: { input_format, output_format, document: invoice } };
+      }
+      const language = languageOf(request.header("accept-language"));
+      const built = buildInvoice(invoiceOf(document), await ports.ownFirm(firm.firmId));
+      const asked = { fairnessKey: firm.firmId, receivedAt, details: true, language, upcoming: false };
+      const report = built.ubl === undefined ? undefined : await ports.report(built.ubl, asked);
+      const verdict = jsonValidation(built, report, language);
+      if (built.ubl === undefined || !verdict.valid) return { status: 422, body: verdict, headers: told(language) };
+      return { status: 200, body: { input_format, output_format, document: built.ubl.toString("utf8") } };
     },
   }),
   route({

@@ -192,7 +192,7 @@ const SAYS = {
  * to: nothing is promised of them.
  */
 const UNPROMISED =
-  /^\/api\/v1\/payloads\/parse |^\w+\/PartySummary|^\/api\/v1\/peppol\/capabilities .participant.id$|\.links\./;
+  /^\/api\/v1\/payloads\/(?:parse|convert) |^\w+\/PartySummary|^\/api\/v1\/peppol\/capabilities .participant.id$|\.links\./;
 
 test("a text whose name promises a state, a scope, an instant, a participant or an id says so in its schema", () => {
   const faults = Object.values(documents).flatMap(({ paths, components }) =>

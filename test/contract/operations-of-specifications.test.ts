@@ -161,6 +161,7 @@ const GROUPS: readonly Group[] = [
       GET /company/search
       POST /payloads/validate
       POST /payloads/parse
+      POST /payloads/convert
       GET /reporting/statistics
       GET /reporting/submissions`,
   },

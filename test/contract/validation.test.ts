@@ -295,6 +295,48 @@ describe.each(serverForms)("validation over %s", (form) => {
     });
   });
 
+  describe("`/payloads/convert {input_format,output_format,document}`", () => {
+    const convert = (input_format: string, output_format: string, document: unknown): Promise<HttpAnswer> =>
+      post("/api/v1/payloads/convert", { input_format, output_format, document });
+
+    test("an invoice as JSON becomes UBL that is valid, and that says the same when it is made JSON again", async () => {
+      const { status, json } = await convert("json", "ubl", JSON_INVOICE);
+      expect([status, json["input_format"], json["output_format"]]).toEqual([200, "json", "ubl"]);
+      const verdict = await post("/api/v1/payloads/validate", { format: "ubl", document: json["document"] });
+      expect([verdict.status, verdict.json["valid"]]).toEqual([200, true]);
+      const back = await convert("ubl", "json", json["document"]);
+      const said = back.json["document"] as Record<string, unknown>;
+      expect(back.status).toBe(200);
+      expect([said["invoiceNumber"], said["receiverPeppolId"], (said["items"] as unknown[]).length]).toEqual([
+        JSON_INVOICE.invoiceNumber,
+        JSON_INVOICE.receiverPeppolId,
+        JSON_INVOICE.items.length,
+      ]);
+    });
+
+    test("an invoice as JSON that breaks a rule is 422 with every finding, and no document", async () => {
+      const { status, json } = await convert("json", "ubl", { ...JSON_INVOICE, items: [] });
+      expect([status, json["valid"], json["document"]]).toEqual([422, false, undefined]);
+      expect((json["errors"] as Shown[]).length).toBeGreaterThan(0);
+    });
+
+    test("what is no UBL is 422 with the finding", async () => {
+      const answer = await convert("ubl", "json", "<a/>");
+      expect([answer.status, errorOf(answer).details?.[0]?.ruleId]).toEqual([422, "UBL-ROOT"]);
+    });
+
+    test.each([
+      ["json", "json", JSON_INVOICE, "output_format"],
+      ["ubl", "ubl", VALID, "output_format"],
+      ["xml", "json", VALID, "input_format"],
+      ["json", "ubl", VALID, "document"],
+      ["ubl", "json", JSON_INVOICE, "document"],
+    ])("%s to %s with another document: 400 names the member", async (input, output, document, field) => {
+      const answer = await convert(input, output, document);
+      expect([answer.status, errorOf(answer).details?.[0]?.field]).toEqual([400, field]);
+    });
+  });
+
   describe("POST /api/v1/payloads/parse → what the document says", () => {
     test("an invoice: parties, dates, totals, taxes, lines; numbers as written, null for what is not said", async () => {
       const answer = await post("/api/v1/payloads/parse", { format: "ubl", document: VALID });
