@@ -9,8 +9,8 @@ import { ROOT } from "../support/sources.js";
 
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const VARIABLES = new Set([...read("deploy/env.example").matchAll(/\b([A-Z][A-Z0-9_]+)\b/g)].map(([, name]) => name));
-/** Variables of Node.js and of the NATS configuration, not of ours. */
-const OF_OTHERS = new Set(["NODE_ENV", "NATS_NAME", "NATS_PASSWORD"]);
+/** Variables of Node.js, of glibc and of the NATS configuration, not of ours. */
+const OF_OTHERS = new Set(["NODE_ENV", "MALLOC_MMAP_THRESHOLD_", "MALLOC_ARENA_MAX", "NATS_NAME", "NATS_PASSWORD"]);
 const { files, version } = JSON.parse(read("package.json")) as {
   readonly files: readonly string[];
   readonly version: string;
