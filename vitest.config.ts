@@ -1,3 +1,5 @@
+import { availableParallelism } from "node:os";
+
 import { defineConfig } from "vitest/config";
 
 import { SlowestFirst } from "./test/support/slowest-first.js";
@@ -9,8 +11,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",
-    // The default leaves one core of a small machine to nobody: most tests wait for an engine or a database.
-    maxWorkers: "100%",
+    // Most tests wait for an engine, a database or a plan of attempts: three beside each other keep two cores busy.
+    maxWorkers: Math.max(3, availableParallelism()),
     sequence: { sequencer: SlowestFirst },
     globalSetup: ["test/support/postgres-setup.ts"],
   },
