@@ -46,6 +46,7 @@ const kurier = (...args: readonly string[]): Promise<Ended> =>
       env: {
         PATH: process.env["PATH"] ?? "",
         DATA_DIR: join(dataDir, "command"),
+        ENVIRONMENT: "sandbox",
         DATABASE_URL: db.url,
         NATS_URL: "embedded",
       },
@@ -128,7 +129,10 @@ async function metered(): Promise<Record<string, number>> {
 test("what an engine metered that was killed again and again is what a rebuild counts, which mends what was changed", async () => {
   const seed = seedFrom(20_261_122);
   const start = () =>
-    startEngineProcess({ dataDir: join(dataDir, "engine"), env: { DATABASE_URL: db.url, NATS_URL: "embedded" } });
+    startEngineProcess({
+      dataDir: join(dataDir, "engine"),
+      env: { ENVIRONMENT: "sandbox", DATABASE_URL: db.url, NATS_URL: "embedded" },
+    });
   const deliveries: Delivery[] = [];
   let engine = await start();
   for (let kill = 0; kill < KILLS; kill += 1) {

@@ -47,6 +47,7 @@ const start = (name: string, port: number, alive: number): Promise<EngineProcess
   startEngineProcess({
     dataDir: join(folder, name),
     env: {
+      ENVIRONMENT: "sandbox",
       DATABASE_URL: db.url,
       NATS_URL: "embedded",
       MASTER_KEY,
