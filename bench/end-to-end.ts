@@ -7,6 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { systemClock } from "../engine/base/clock.js";
 import { perUnit, processorTime } from "./cpu.js";
 import { makeFirms, startBenchEngine } from "./engine.js";
+import { subscribeFirms } from "./events/subscribed.js";
 import type { BenchEngine } from "./engine.js";
 import { refusedOf, runLoad, runPacedLoad } from "./load.js";
 import { accessPointKey, rsaLimit } from "./rsa.js";
@@ -204,6 +205,7 @@ export const endToEndBench: Bench = {
       );
       const next = requests(templates, "/sapi/v1/document/send");
       const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+      const unsubscribe = await subscribeFirms(options, engine, firms);
       options.say("warming up …");
       const warm = await runLoad({
         url,
@@ -217,6 +219,7 @@ export const endToEndBench: Bench = {
       const backlog = await drainRate(options, engine, next, url);
       options.say("a steady stream …");
       const stream = await steady(options, engine, { next, url }, Math.max(1, Math.floor(backlog.rate * STEADY_SHARE)));
+      unsubscribe();
       await checkRows(engine, warm.answers + backlog.answers + stream.answers, CONNECTIONS);
       const limit = await rsaLimit(
         options.tiny ? 0.1 : 3,

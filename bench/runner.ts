@@ -23,6 +23,8 @@ export interface Figure {
 export interface BenchOptions {
   /** The form that runs with the tests: proves that the benchmark works, measures nothing. */
   readonly tiny: boolean;
+  /** Every firm has a subscription to every event; for the benches that take it. */
+  readonly subscribed: boolean;
   /** Seconds of each measured part. */
   readonly seconds: number;
   readonly say: (line: string) => void;

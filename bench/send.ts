@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 
 import { perUnit, processorTime } from "./cpu.js";
 import { freePort, makeFirms, startBenchEngine } from "./engine.js";
+import { subscribeFirms } from "./events/subscribed.js";
 import type { BenchEngine } from "./engine.js";
 import { refusedOf, runLoad } from "./load.js";
 import type { LoadResult } from "./load.js";
@@ -46,6 +47,7 @@ async function measureEngine(
   engine: BenchEngine,
 ): Promise<{ readonly figure: Figure; readonly templates: readonly Template[] }> {
   const firms = await makeFirms(engine, options.tiny ? 4 : firmsFor(RATE_CEILING * 60));
+  const unsubscribe = await subscribeFirms(options, engine, firms);
   const templates = firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId));
   const next = requests(templates, "/sapi/v1/document/send");
   const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
@@ -59,6 +61,7 @@ async function measureEngine(
     next,
   });
   options.say(`processor time per document, ms: ${perUnit(before, processorTime(engine.pid), result.answers)}`);
+  unsubscribe();
   const refused = [...result.statuses, ...warm.statuses].filter(([status]) => status !== 202);
   if (refused.length > 0)
     throw new Error(`the engine answered ${refused.map(([status, count]) => `${count} × ${status}`).join(", ")}`);

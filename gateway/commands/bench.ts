@@ -9,14 +9,15 @@ export const benchCommand: Command = {
   name: "bench",
   summary: "Measure one thing against its limit or peer in the same run.",
   usage: [
-    "kurier bench [NAME] [--seconds N] [--tiny]",
+    "kurier bench [NAME] [--seconds N] [--tiny] [--subscribed]",
     "Without NAME: the list. Figures go to bench/results/NAME.json; --tiny proves that it works and measures nothing.",
+    "--subscribed: send, poll and end-to-end with a webhook for each firm; to be compared with a run without, and not kept.",
   ],
   run: async (args) => {
     const {
       values: [name],
       options,
-    } = parseArguments(args, { options: ["seconds"], flags: ["tiny"] });
+    } = parseArguments(args, { options: ["seconds"], flags: ["tiny", "subscribed"] });
     const [{ BENCHES }, { keep, table }] = await Promise.all([
       import("../../bench/benches.js"),
       import("../../bench/runner.js"),
@@ -33,12 +34,14 @@ export const benchCommand: Command = {
       return EXIT.ok;
     }
     const tiny = options.has("tiny");
+    const subscribed = options.has("subscribed");
     const seconds = Number(options.get("seconds") ?? bench.seconds);
     if (!Number.isInteger(seconds) || seconds < 1 || seconds > 600)
       throw new UsageError("--seconds is a whole number from 1 to 600.");
     print(colour("bold", bench.question));
     const measured = {
       tiny,
+      subscribed,
       seconds: tiny ? 1 : seconds,
       say: (line: string) => {
         print(colour("dim", line));
@@ -46,7 +49,8 @@ export const benchCommand: Command = {
     };
     const figures = await bench.run(measured);
     print(table(figures));
-    if (!tiny) print(colour("dim", `kept in ${keep(bench, measured, figures, join("bench", "results"))}`));
+    if (!tiny && !subscribed)
+      print(colour("dim", `kept in ${keep(bench, measured, figures, join("bench", "results"))}`));
     return EXIT.ok;
   },
 };

@@ -186,6 +186,7 @@ test("kurier retention says what went and ends with 0; the next one finds nothin
       encoding: "utf8",
       env: {
         PATH: process.env["PATH"] ?? "",
+        ENVIRONMENT: "sandbox",
         DATABASE_URL: engine.db.url,
         DATA_DIR: engine.dataDir,
         MASTER_KEY: MASTER_KEY.toString("base64"),

@@ -479,7 +479,8 @@ test("rulings §14: a participant that moves to another firm takes none of the r
   expect(await listed()).toEqual(before);
   expect(await attempts(old, moved)).toEqual(["NOT_FOUND", "NOT_FOUND", "NOT_FOUND"]);
   expect(await attempts(fresh)).toEqual(["NOT_FOUND", "NOT_FOUND", "NOT_FOUND"]);
-  expect(await attempts(fresh, moved)).toEqual(["done", "done", "done"]);
+  // What the participant took while it was the other firm's stays that firm's; nobody answers in a name that is not his.
+  expect(await attempts(fresh, moved)).toEqual(["done", "done", "NOT_FOUND"]);
   const next = { reader: moved, status: "RECEIVED", limit: 1, pageToken: first.nextPageToken ?? "" } as const;
   await expect(inbox().list(next)).rejects.toMatchObject({ reason: "REQUEST_INVALID" });
 });
@@ -724,6 +725,10 @@ test("a lease of a living process that it does not work on is found: the documen
   await taken(tenth);
   const judging = startStatusWork(bench.node);
   await eventually("the document is judged", async () => (await stateOf(id)) === "REFUSED");
+  await eventually("its status is sent", async () => {
+    const sent = await db.sql`select 1 from service_message where status = 'delivered' and kind = 'mls'`;
+    return sent.length === 1;
+  });
   await judging.stop();
   await receive(arriving({ payload: broken() }));
   await STATUS_STEPS.duties(bench.node);

@@ -190,6 +190,7 @@ const kurier = (
       env: {
         PATH: process.env["PATH"] ?? "",
         DATA_DIR: node().dataDir,
+        ENVIRONMENT: "sandbox",
         DATABASE_URL: db.url,
         MASTER_KEY: MASTER_KEY.toString("base64"),
         PUBLIC_URL: node().engine.publicUrl,

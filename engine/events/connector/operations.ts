@@ -12,26 +12,26 @@ import type { ShownWebhook, WebhookWish } from "./webhook.js";
 
 /** Commands of integrators; what each refuses stands at the function that does it. */
 export interface ConnectorWebhookOperations {
-  putWebhook(integratorId: IntegratorId, wish: WebhookWish, actor: Actor): Promise<ShownWebhook>;
-  deleteWebhook(integratorId: IntegratorId, actor: Actor): Promise<null>;
-  rotateWebhookSecret(integratorId: IntegratorId, actor: Actor): Promise<ShownWebhook>;
-  testWebhook(integratorId: IntegratorId, subject: TestSubject, scenario: TestScenario): Promise<QueuedTest>;
+  putAccountWebhook(integratorId: IntegratorId, wish: WebhookWish, actor: Actor): Promise<ShownWebhook>;
+  removeAccountWebhook(integratorId: IntegratorId, actor: Actor): Promise<null>;
+  rotateAccountSecret(integratorId: IntegratorId, actor: Actor): Promise<ShownWebhook>;
+  testAccountWebhook(integratorId: IntegratorId, subject: TestSubject, scenario: TestScenario): Promise<QueuedTest>;
   testSuite(
     integratorId: IntegratorId,
     wish: SuiteWish,
   ): Promise<{ readonly isNew: boolean; readonly suite: TestSuite }>;
-  replayDelivery(integratorId: IntegratorId, wish: ReplayWish): Promise<QueuedReplay>;
+  replayAccountDelivery(integratorId: IntegratorId, wish: ReplayWish): Promise<QueuedReplay>;
 }
 
 /** The commands of one node. */
 export const connectorWebhookOperations = (ports: SubscriptionPorts): ConnectorWebhookOperations => ({
-  putWebhook: (integratorId, wish, actor) => putConnectorWebhook(ports, integratorId, wish, actor),
-  deleteWebhook: async (integratorId, actor) => {
+  putAccountWebhook: (integratorId, wish, actor) => putConnectorWebhook(ports, integratorId, wish, actor),
+  removeAccountWebhook: async (integratorId, actor) => {
     await deleteConnectorWebhook(ports, integratorId, actor);
     return null;
   },
-  rotateWebhookSecret: (integratorId, actor) => rotateConnectorSecret(ports, integratorId, actor),
-  testWebhook: (integratorId, subject, scenario) => testConnectorWebhook(ports, integratorId, subject, scenario),
+  rotateAccountSecret: (integratorId, actor) => rotateConnectorSecret(ports, integratorId, actor),
+  testAccountWebhook: (integratorId, subject, scenario) => testConnectorWebhook(ports, integratorId, subject, scenario),
   testSuite: (integratorId, wish) => startTestSuite(ports, integratorId, wish),
-  replayDelivery: (integratorId, wish) => replayConnector(ports, integratorId, wish),
+  replayAccountDelivery: (integratorId, wish) => replayConnector(ports, integratorId, wish),
 });

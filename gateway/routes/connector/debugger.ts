@@ -23,7 +23,7 @@ import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
 /** What the rows need of the engine. */
-interface DebuggerPorts extends Pick<ConnectorWebhookOperations, "replayDelivery"> {
+interface DebuggerPorts extends Pick<ConnectorWebhookOperations, "replayAccountDelivery"> {
   connectorDeliveries(
     integratorId: IntegratorId,
     asked: ConnectorDeliveriesAsked,
@@ -222,7 +222,7 @@ export const webhookDebuggerRoutes = (ports: DebuggerPorts): readonly Route[] =>
     ],
     handler: async ({ params, body, caller, idempotencyKey }) => ({
       status: 202,
-      body: await ports.replayDelivery(integratorOf(caller), {
+      body: await ports.replayAccountDelivery(integratorOf(caller), {
         deliveryId: params.deliveryId,
         confirmSuccessfulReplay: body?.confirmSuccessfulReplay ?? false,
         idempotencyKey,

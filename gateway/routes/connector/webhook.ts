@@ -18,7 +18,7 @@ import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
 /** What the rows need of the engine. */
-interface WebhookPorts extends Omit<ConnectorWebhookOperations, "replayDelivery"> {
+interface WebhookPorts extends Omit<ConnectorWebhookOperations, "replayAccountDelivery"> {
   webhook(integratorId: IntegratorId): Promise<ConnectorWebhook | null>;
   /** @throws Refusal NOT_FOUND for one that is missing or of another account */
   suite(integratorId: IntegratorId, id: string): Promise<TestSuite>;
@@ -113,7 +113,11 @@ const webhookRows = (ports: WebhookPorts): readonly Route[] => [
     errors: ["REQUEST_INVALID", "TEMPORARY"],
     handler: async (request) => {
       const { url, events, active } = request.body;
-      const put = await ports.putWebhook(integratorOf(request.caller), { url, events, active }, actorOf(request));
+      const put = await ports.putAccountWebhook(
+        integratorOf(request.caller),
+        { url, events, active },
+        actorOf(request),
+      );
       return put.secret === undefined
         ? { status: 200, body: { webhook: put.webhook } }
         : { status: 201, body: { webhook: put.webhook, secret: put.secret } };
@@ -129,7 +133,7 @@ const webhookRows = (ports: WebhookPorts): readonly Route[] => [
     responses: { 200: { description: "There is none.", schema: z.object({ webhook: z.null() }) } },
     errors: ["TEMPORARY"],
     handler: async (request) => {
-      await ports.deleteWebhook(integratorOf(request.caller), actorOf(request));
+      await ports.removeAccountWebhook(integratorOf(request.caller), actorOf(request));
       return { status: 200, body: { webhook: null } };
     },
   }),
@@ -143,7 +147,7 @@ const webhookRows = (ports: WebhookPorts): readonly Route[] => [
     responses: { 200: { description: "The new secret.", schema: shown.extend({ secret }) } },
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async (request) => {
-      const { webhook: kept, secret: fresh = "" } = await ports.rotateWebhookSecret(
+      const { webhook: kept, secret: fresh = "" } = await ports.rotateAccountSecret(
         integratorOf(request.caller),
         actorOf(request),
       );
@@ -171,7 +175,7 @@ const testRows = (ports: WebhookPorts): readonly Route[] => [
     errors: ["CONNECTOR_WEBHOOK_INACTIVE", "REQUEST_INVALID", "TEMPORARY"],
     handler: async ({ body, caller, firm }) => {
       const subject = { firmId: firm.firmId, customerRef: firm.customerRef, event: body.event };
-      const queued = await ports.testWebhook(integratorOf(caller), subject, body.scenario ?? "success");
+      const queued = await ports.testAccountWebhook(integratorOf(caller), subject, body.scenario ?? "success");
       return { status: 202, body: queued };
     },
   }),
