@@ -209,6 +209,7 @@ export const LIMITS = {
   webhook_poll_ms: 500,
   /** What happens together is seen by one statement: a moment between two claims, and between two looks at the feed. */
   webhook_claim_rest_ms: 10,
+  webhook_claim_idle_rest_ms: 100,
   webhook_feed_rest_ms: 100,
   /** How long a delivery is kept that succeeded, and any other; how many go by one statement, and how often. Ours. */
   webhook_delivered_kept_ms: 7 * DAY_MS,

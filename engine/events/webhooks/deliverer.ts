@@ -71,7 +71,9 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     if (places === 0) return LIMITS.webhook_poll_ms;
     const claimed = await claimDeliveries(ports.sql, ports.owner, places);
     for (const delivery of claimed) begin(delivery);
-    if (claimed.length > 0) await rest(LIMITS.webhook_claim_rest_ms);
+    // Who has taken everything that was due looks again later than who has left some: a claim has its price.
+    const isBehind = claimed.length === places;
+    if (claimed.length > 0) await rest(isBehind ? LIMITS.webhook_claim_rest_ms : LIMITS.webhook_claim_idle_rest_ms);
     return LIMITS.webhook_poll_ms;
   });
   const feeding = repeat(ports, "feed", async () => {
