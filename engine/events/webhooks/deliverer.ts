@@ -53,13 +53,32 @@ const rest = (time_ms: number): Promise<void> =>
     setTimeout(resolve, time_ms);
   });
 
+/**
+ * How long a node waits after a claim. A claim has its price, so that who has taken everything that was due looks again
+ * later; who has filled all places, or all of one endpoint, has probably left some.
+ * @param underWay  the endpoint of each delivery under way, what was claimed included
+ * @returns milliseconds
+ */
+export function restAfter(
+  claimed: readonly Pick<ClaimedDelivery, "endpointId">[],
+  places: number,
+  underWay: readonly string[],
+): number {
+  if (claimed.length === 0) return 0;
+  const isFull = ({ endpointId }: Pick<ClaimedDelivery, "endpointId">): boolean =>
+    underWay.filter((one) => one === endpointId).length >= LIMITS.webhook_per_endpoint;
+  return claimed.length >= places || claimed.some(isFull)
+    ? LIMITS.webhook_claim_rest_ms
+    : LIMITS.webhook_claim_idle_rest_ms;
+}
+
 /** Starts the loop. Several may run, in one process or in many: each delivery is under the lease of one of them. */
 export function startDeliverer(ports: AttemptPorts): Deliverer {
   // Bounded by LIMITS.webhook_attempts_concurrent_max: no more is claimed.
-  const underWay = new Set<string>();
+  const underWay = new Map<string, string>();
   let idle: () => void = () => undefined;
   const begin = (delivery: ClaimedDelivery): void => {
-    underWay.add(delivery.deliveryId);
+    underWay.set(delivery.deliveryId, delivery.endpointId);
     void attemptDelivery(ports, delivery).finally(() => {
       underWay.delete(delivery.deliveryId);
       sending.poke();
@@ -71,9 +90,8 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     if (places === 0) return LIMITS.webhook_poll_ms;
     const claimed = await claimDeliveries(ports.sql, ports.owner, places);
     for (const delivery of claimed) begin(delivery);
-    // Who has taken everything that was due looks again later than who has left some: a claim has its price.
-    const isBehind = claimed.length === places;
-    if (claimed.length > 0) await rest(isBehind ? LIMITS.webhook_claim_rest_ms : LIMITS.webhook_claim_idle_rest_ms);
+    const rest_ms = restAfter(claimed, places, [...underWay.values()]);
+    if (rest_ms > 0) await rest(rest_ms);
     return LIMITS.webhook_poll_ms;
   });
   const feeding = repeat(ports, "feed", async () => {
@@ -84,7 +102,7 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     return read > 0 ? 0 : LIMITS.webhook_poll_ms;
   });
   const freeing = repeat(ports, "leases", async () => {
-    const count = await freeDeliveries(ports.sql, ports.owner, [...underWay]);
+    const count = await freeDeliveries(ports.sql, ports.owner, [...underWay.keys()]);
     if (count > 0) {
       ports.log.warn("webhook.leases_freed", { count });
       sending.poke();
