@@ -1962,6 +1962,7 @@ begin
     -- What waits goes to the new place, each document's events in their order, or waits to be pulled there. An attempt under
     -- way says nothing of the new place, so that its end is not written any more, and the event goes there too.
     update webhook_delivery as d set endpoint_id = s.endpoint_id, lease_owner = null, begun = 0,
+      attempts = d.attempts + (d.lease_owner is not null and s.endpoint_id is not null)::integer,
       status = case when s.endpoint_id is null then 'PENDING' else d.status end,
       due_at = case
         when s.endpoint_id is null then null
@@ -3771,7 +3772,8 @@ begin
       where d.subscription_id = v_before.id and d.settled_at is null order by d.id for update;
     -- What waits goes to the new place. An attempt under way says nothing of the new place, so that its end is not written
     -- any more, and the event goes there too.
-    update webhook_delivery as d set endpoint_id = s.endpoint_id, lease_owner = null,
+    update webhook_delivery as d set endpoint_id = s.endpoint_id, lease_owner = null, begun = 0,
+      attempts = d.attempts + (d.lease_owner is not null and s.endpoint_id is not null)::integer,
       due_at = case when d.lease_owner is null then d.due_at else clock_timestamp() end
     from webhook_subscription as s
     where s.id = v_before.id and d.subscription_id = s.id and d.settled_at is null;

@@ -185,11 +185,11 @@ describe("the order of a document's events", () => {
 
 describe("subscriptions that change while their events are under way", () => {
   /** A receiver that is called and does not answer until it is let. */
-  async function underWay(): Promise<{ readonly id: string; readonly answer: () => void }> {
+  async function underWay(late = 200): Promise<{ readonly id: string; readonly answer: () => void }> {
     let answer: () => void = () => undefined;
     receiver.script("/old", (response, call, nth) => {
       answer = () => {
-        status(200)(response, call, nth);
+        status(late)(response, call, nth);
       };
     });
     const subscription = await world.subscribe(firm, hook("/old"));
@@ -223,6 +223,27 @@ describe("subscriptions that change while their events are under way", () => {
     await world.change(firm, id, { url: hook("/new") });
     await reached(id, "the new place has it", allTaken);
     expect(arrived("/new")).toEqual(arrived("/old"));
+  });
+
+  test.each([
+    [200, "its 200 does not end the delivery that the new place refuses for now"],
+    [410, "its 410 does not switch the subscription off"],
+  ])("an old place that answers %d after the event was sent elsewhere is not heard: %s", async (late) => {
+    const { id, answer } = await underWay(late);
+    receiver.script("/new", (response, call, nth) => {
+      status(nth === 1 ? 503 : 200)(response, call, nth);
+    });
+    await world.change(firm, id, { url: hook("/new") });
+    await reached(id, "the new place has refused it once", ([state]) => state?.status === "RETRYING" && !state.leased);
+    answer();
+    await eventually("the end at the old place is dropped", async () =>
+      /outcome="LOST"\} [1-9]/.test(await world.metrics.exposition()),
+    );
+    await world.db.sql`update webhook_delivery set due_at = now() where subscription_id = ${id}`;
+    await reached(id, "the new place has it", allTaken);
+    expect(receiver.at("/new").length).toBe(2);
+    const [row] = await world.db.sql`select active, disabled_reason from webhook_subscription where id = ${id}`;
+    expect(row).toEqual({ active: true, disabled_reason: null });
   });
 
   test.each([

@@ -2,30 +2,43 @@
 import { expect, test } from "vitest";
 
 import { LIMITS } from "../../engine/base/limits.js";
-import { restAfter } from "../../engine/events/webhooks/deliverer.js";
+import { claimAgainAfter } from "../../engine/events/webhooks/deliverer.js";
 
-const taken = (...endpointIds: readonly string[]) => endpointIds.map((endpointId) => ({ endpointId }));
-const { webhook_claim_rest_ms: short, webhook_claim_idle_rest_ms: long, webhook_per_endpoint: each } = LIMITS;
-const full = Array.from({ length: each }, () => "one");
+const { webhook_claim_rest_ms: short, webhook_claim_idle_rest_ms: long } = LIMITS;
+/** Deliveries to endpoints, each of an owner of its own unless one is named. */
+const taken = (endpointIds: readonly string[], ownerId?: string) =>
+  endpointIds.map((endpointId) => ({ endpointId, ownerId: ownerId ?? endpointId }));
+const full = taken(Array.from({ length: LIMITS.webhook_per_endpoint }, () => "one"));
+const crowd = taken(
+  Array.from({ length: LIMITS.webhook_per_owner }, (_, n) => `place ${n}`),
+  "integrator",
+);
 
 test("who has found nothing that is due waits to be told", () => {
-  expect(restAfter([], 64, [])).toBe(0);
+  expect(claimAgainAfter([], 64, [])).toBe(0);
 });
 
 test("who has taken everything that was due lets more come together before the next claim", () => {
+  const two = taken(["one", "two"]);
   expect(short).toBeLessThan(long);
-  expect(restAfter(taken("one", "two"), 64, ["one", "two"])).toBe(long);
+  expect(claimAgainAfter(two, 64, two)).toBe(long);
 });
 
 test("a node whose places are all taken looks again soon", () => {
-  expect(restAfter(taken("one", "two"), 2, ["one", "two"])).toBe(short);
+  const two = taken(["one", "two"]);
+  expect(claimAgainAfter(two, 2, two)).toBe(short);
 });
 
 test("one endpoint with more due than its places is not held up: its next deliveries are claimed soon", () => {
-  expect(restAfter(taken(...full), 64, full)).toBe(short);
-  expect(restAfter(taken("one"), 64, full)).toBe(short);
+  expect(claimAgainAfter(full, 64, full)).toBe(short);
+  expect(claimAgainAfter(taken(["one"]), 64, full)).toBe(short);
+});
+
+test("an integrator with a place for each customer is not held up either when its share is full", () => {
+  expect(claimAgainAfter(crowd, 64, crowd)).toBe(short);
+  expect(claimAgainAfter(crowd.slice(1), 64, crowd.slice(1))).toBe(long);
 });
 
 test("an endpoint that hangs with all its places, and of which nothing was taken, makes nobody hurry", () => {
-  expect(restAfter(taken("two"), 64, [...full, "two"])).toBe(long);
+  expect(claimAgainAfter(taken(["two"]), 64, [...full, ...taken(["two"])])).toBe(long);
 });

@@ -42,6 +42,8 @@ export interface AttemptPorts {
   readonly random?: () => number;
   /** Whether a delivery that is not taken has failed at once. @default false */
   readonly once?: boolean;
+  /** Whether this process still has the delivery for this attempt, and not for a later one. @default it has */
+  readonly isCurrent?: (claimed: ClaimedDelivery) => boolean;
   /** Of a call as a whole; a shorter one is for tests. @default LIMITS.outbound_total_ms */
   readonly timeout_ms?: number;
 }
@@ -226,7 +228,7 @@ export async function attemptDelivery(ports: AttemptPorts, claimed: ClaimedDeliv
       request === undefined
         ? { end: unsent(ports, claimed, why ?? "withdrawn"), disable: false }
         : endOf(ports, claimed, await post(ports, claimed, request));
-    const failing = await written(ports, end);
+    const failing = ports.isCurrent?.(claimed) === false ? undefined : await written(ports, end);
     if (failing === undefined) {
       metrics.count("webhook_deliveries_total", { outcome: "LOST" });
       return undefined;

@@ -53,20 +53,20 @@ const rest = (time_ms: number): Promise<void> =>
     setTimeout(resolve, time_ms);
   });
 
+/** Whose places a delivery takes. */
+type Placed = Pick<ClaimedDelivery, "endpointId" | "ownerId">;
+
 /**
  * How long a node waits after a claim. A claim has its price, so that who has taken everything that was due looks again
- * later; who has filled all places, or all of one endpoint, has probably left some.
- * @param underWay  the endpoint of each delivery under way, what was claimed included
+ * later; who has filled all places, or all of an endpoint or an owner, has probably left some.
+ * @param underWay  what was claimed included
  * @returns milliseconds
  */
-export function restAfter(
-  claimed: readonly Pick<ClaimedDelivery, "endpointId">[],
-  places: number,
-  underWay: readonly string[],
-): number {
+export function claimAgainAfter(claimed: readonly Placed[], places: number, underWay: readonly Placed[]): number {
   if (claimed.length === 0) return 0;
-  const isFull = ({ endpointId }: Pick<ClaimedDelivery, "endpointId">): boolean =>
-    underWay.filter((one) => one === endpointId).length >= LIMITS.webhook_per_endpoint;
+  const isFull = ({ endpointId, ownerId }: Placed): boolean =>
+    underWay.filter((one) => one.endpointId === endpointId).length >= LIMITS.webhook_per_endpoint ||
+    underWay.filter((one) => one.ownerId === ownerId).length >= LIMITS.webhook_per_owner;
   return claimed.length >= places || claimed.some(isFull)
     ? LIMITS.webhook_claim_rest_ms
     : LIMITS.webhook_claim_idle_rest_ms;
@@ -75,12 +75,15 @@ export function restAfter(
 /** Starts the loop. Several may run, in one process or in many: each delivery is under the lease of one of them. */
 export function startDeliverer(ports: AttemptPorts): Deliverer {
   // Bounded by LIMITS.webhook_attempts_concurrent_max: no more is claimed.
-  const underWay = new Map<string, string>();
+  const underWay = new Map<string, ClaimedDelivery>();
   let idle: () => void = () => undefined;
   const begin = (delivery: ClaimedDelivery): void => {
-    underWay.set(delivery.deliveryId, delivery.endpointId);
-    void attemptDelivery(ports, delivery).finally(() => {
-      underWay.delete(delivery.deliveryId);
+    underWay.set(delivery.deliveryId, delivery);
+    // A delivery whose receiver has moved is claimed again while the call to the old place is under way: only the newer
+    // attempt counts, and only its end gives the place back.
+    const isCurrent = (): boolean => underWay.get(delivery.deliveryId) === delivery;
+    void attemptDelivery({ ...ports, isCurrent }, delivery).finally(() => {
+      if (isCurrent()) underWay.delete(delivery.deliveryId);
       sending.poke();
       if (underWay.size === 0) idle();
     });
@@ -90,7 +93,7 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     if (places === 0) return LIMITS.webhook_poll_ms;
     const claimed = await claimDeliveries(ports.sql, ports.owner, places);
     for (const delivery of claimed) begin(delivery);
-    const rest_ms = restAfter(claimed, places, [...underWay.values()]);
+    const rest_ms = claimAgainAfter(claimed, places, [...underWay.values()]);
     if (rest_ms > 0) await rest(rest_ms);
     return LIMITS.webhook_poll_ms;
   });

@@ -94,6 +94,8 @@ export type TestScenario = (typeof TEST_SCENARIOS)[number];
 
 interface Claim extends Omit<MessageRow, "event"> {
   readonly endpointId: string;
+  /** Whose share of the places it takes: the integrator's, else the firm's. */
+  readonly ownerId: string;
   /** From 1; an attempt that was cut off is made again under its number. */
   readonly attempt: number;
   readonly url: string;
@@ -118,7 +120,7 @@ export type ClaimedDelivery = ConnectorClaim | (Claim & { readonly customerRef: 
 
 /** The columns of a ClaimedDelivery, of rows named d and s that `messageJoins` has joined. */
 export const claimedColumns = (sql: Sql) => sql`
-  ${messageColumns(sql)}, d.endpoint_id as "endpointId", d.attempts + 1 as attempt, s.url,
+  ${messageColumns(sql)}, d.endpoint_id as "endpointId", d.owner_id as "ownerId", d.attempts + 1 as attempt, s.url,
   s.secret_key_id as "secretKeyId", s.secret_sealed as "secretSealed",
   case when s.old_secret_until > now() then s.old_secret_key_id end as "oldSecretKeyId",
   case when s.old_secret_until > now() then s.old_secret_sealed end as "oldSecretSealed",
@@ -130,7 +132,8 @@ export const claimedColumns = (sql: Sql) => sql`
  * Takes due deliveries under lease: of each endpoint as many as it has places, the oldest first, one of each endpoint
  * before a second of any, and of no owner more than its share. An endpoint that has failed
  * LIMITS.webhook_breaker_failures times in a row has one place, and none while it rests. What another process looks at
- * in this moment is left to it. What is taken is what is answered: the statement sees both at one moment.
+ * in this moment is left to it. What is taken is what is answered: the statement sees both at one moment. Only what is
+ * taken is locked: a lock is a write.
  * @param places  at most
  */
 export function claimDeliveries(sql: Sql, owner: string, places: number): PromiseLike<ClaimedDelivery[]> {
@@ -166,27 +169,30 @@ export function claimDeliveries(sql: Sql, owner: string, places: number): Promis
         select d.id, d.owner_id, d.endpoint_id, d.due_at from webhook_delivery as d
         where d.endpoint_id = free.id and d.due_at <= now()
         order by d.due_at limit greatest(free.places, 0)
-        for update skip locked
       ) as t
     ), turns as (
-      select due.id, due.owner_id, due.due_at,
+      select due.id, due.owner_id, due.endpoint_id, due.due_at,
         row_number() over (partition by due.endpoint_id order by due.due_at) as turn
       from due
     ), shares as (
-      select turns.id, turns.due_at, turns.turn,
+      select turns.id, turns.endpoint_id, turns.due_at, turns.turn,
         row_number() over (partition by turns.owner_id order by turns.turn, turns.due_at) + coalesce(busy.places, 0)
           as share
       from turns left join busy on busy.owner_id = turns.owner_id
     ), chosen as (
-      select shares.id from shares where shares.share <= ${LIMITS.webhook_per_owner}
+      select shares.id, shares.endpoint_id from shares where shares.share <= ${LIMITS.webhook_per_owner}
       order by shares.turn, shares.due_at limit ${places}
+    ), held as materialized (
+      select d.id from chosen join webhook_delivery as d on d.id = chosen.id
+      where d.due_at <= now() and d.endpoint_id = chosen.endpoint_id
+      for update of d skip locked
     ), claimed as (
       update webhook_delivery as d
       set lease_owner = ${owner}, attempted_at = clock_timestamp(), begun = d.begun + 1,
         due_at = clock_timestamp() + ${LIMITS.webhook_lease_ms}::integer * interval '1 millisecond'
-      from chosen where d.id = chosen.id
-      returning d.id, d.subscription_id, d.endpoint_id, d.firm_id, d.event_id, d.event, d.document_id, d.occurred_at,
-        d.created_at, d.test_data, d.attempts, d.begun, d.customer_ref, d.scenario
+      from held where d.id = held.id
+      returning d.id, d.subscription_id, d.endpoint_id, d.owner_id, d.firm_id, d.event_id, d.event, d.document_id,
+        d.occurred_at, d.created_at, d.test_data, d.attempts, d.begun, d.customer_ref, d.scenario
     )
     select ${claimedColumns(sql)}
     from claimed as d join webhook_subscription as s on s.id = d.subscription_id
