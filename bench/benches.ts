@@ -5,6 +5,7 @@ import { fairnessBench } from "./delivery/fairness.js";
 import { webhooksBench } from "./events/webhooks.js";
 import { endToEndBench } from "./end-to-end.js";
 import { tokenBench } from "./identity/token.js";
+import { hostileBench } from "./hostile/hostile.js";
 import { lookupBench } from "./lookup/lookup.js";
 import { loopBlockBench } from "./loop-block.js";
 import { pollBench } from "./poll.js";
@@ -29,4 +30,5 @@ export const BENCHES: readonly Bench[] = [
   tokenBench,
   webhooksBench,
   lookupBench,
+  hostileBench,
 ];

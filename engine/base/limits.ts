@@ -337,6 +337,8 @@ export const LIMITS = {
   responses_bytes_max: 256 * MiB,
   /** Answers that may wait for room among them. Ours: each is a request under way. */
   responses_waiting_max: 1_024,
+  /** Of these octets, and of those who wait, one key holds this much, or one address where no key is shown. Ours. */
+  response_key_share: 1 / 4,
   /** Who takes an answer more slowly, on average, is cut off. Ours: as slow as a body may come. */
   response_bytes_per_s_min: 16 * KiB,
   /**

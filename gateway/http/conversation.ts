@@ -64,6 +64,8 @@ export interface PipelineRequest extends Sharer {
   readonly bodyBytesMax: number;
   /** False when the operation has no use for a body: its bytes are counted against the limit and dropped. */
   readonly readsBody: boolean;
+  /** Whose answer it is: the key that was shown, once it is known, or else the address. */
+  readonly holder: string;
   /**
    * Does what needs no body, while the body arrives. An answer ends the request; otherwise `finish` follows.
    * @param room for a large answer
@@ -115,7 +117,7 @@ export class Load {
     this.limits = limits;
     this.monotonic = monotonic;
     this.takesChunks = takesChunks;
-    this.responses = createOctets(limits.responses_bytes_max, limits.responses_waiting_max);
+    this.responses = createOctets(limits.responses_bytes_max, limits.responses_waiting_max, LIMITS.response_key_share);
   }
 
   leave(): void {
@@ -200,6 +202,8 @@ export abstract class Conversation implements AnswerRoom {
   #isChunked = false;
   /** What a request with a body in chunks is answered once the body has ended. */
   #last: Outgoing | undefined;
+  /** Somebody makes the answer: what the body and the answer take is held until he ends, whoever waits for him. */
+  #isWorkedOn = false;
   /** Room for the answer. */
   #taken: Taken | undefined;
   /** Since when the answer leaves in pieces. */
@@ -315,14 +319,30 @@ export abstract class Conversation implements AnswerRoom {
   protected left(): void {
     if (this.#gone) return;
     this.#gone = true;
-    this.load.requests.leave(this.#request, this.#entry);
     this.load.waiting.delete(this);
+    if (!this.#isWorkedOn) this.#giveBack();
+  }
+
+  /** Nobody needs the request any more. */
+  #giveBack(): void {
+    this.load.requests.leave(this.#request, this.#entry);
     this.#taken?.giveBack();
     this.load.leave();
   }
 
+  /**
+   * The work on a request that was answered without it, or whose client has gone, has ended. Were its room given back
+   * before, a client that sends and leaves again and again would hold as much memory as it likes.
+   */
+  #workEnds(): void {
+    this.#isWorkedOn = false;
+    if (!this.#answered) return;
+    this.#giveBackBody();
+    if (this.#gone) this.#giveBack();
+  }
+
   async take(bytes: number): Promise<void> {
-    const taken = await this.load.responses.take(bytes);
+    const taken = await this.load.responses.take(bytes, this.#request.holder);
     if (this.#answered) {
       taken.giveBack();
       throw temporary();
@@ -385,8 +405,10 @@ export abstract class Conversation implements AnswerRoom {
     }
     const answer = this.#request.finish(body);
     if (answer instanceof Promise) {
+      this.#isWorkedOn = true;
       if (!this.#answered) this.load.waiting.add(this);
       void answer.then((late) => {
+        this.#workEnds();
         this.#answer(late);
       });
     } else this.#answer(answer);
@@ -425,8 +447,9 @@ export abstract class Conversation implements AnswerRoom {
   /** Counts an answer that leaves in pieces, in place of what making it took. @returns false where it has no room */
   #withRoom({ body }: Outgoing): boolean {
     const bytes = body.length <= LIMITS.response_streamed_bytes ? 0 : Buffer.byteLength(body);
+    if (this.#isWorkedOn) return bytes === 0;
     if (this.#taken !== undefined) this.#taken.resize(bytes);
-    else if (bytes > 0) this.#taken = this.load.responses.tryTake(bytes);
+    else if (bytes > 0) this.#taken = this.load.responses.tryTake(bytes, this.#request.holder);
     return bytes === 0 || this.#taken !== undefined;
   }
 
@@ -435,6 +458,10 @@ export abstract class Conversation implements AnswerRoom {
     this.#answered = true;
     this.#chunks = undefined;
     this.load.waiting.delete(this);
+    if (!this.#isWorkedOn) this.#giveBackBody();
+  }
+
+  #giveBackBody(): void {
     this.load.bodies.giveBack(this.#request, this.#kept);
     this.#kept = 0;
   }

@@ -1,7 +1,7 @@
 /**
  * Bodies that came compressed (`Content-Encoding: gzip`). Inflation runs on the threads of node:zlib, a few at a time,
  * and what it makes counts against one bound of the listener: otherwise 25 KB from each of a thousand strangers would
- * become 25 GB of memory.
+ * become 25 GB of memory. Octets and places are divided like those of bodies, so that strangers fill their own part.
  * @source spec/rulings.md, section 14: limits count after inflation, any other Content-Encoding is 415
  */
 import { gunzip } from "node:zlib";
@@ -10,6 +10,8 @@ import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { budgets } from "../../engine/base/memory/budgets.js";
 import type { HeaderList } from "../http/headers.js";
+import { BodyShares, RequestShares } from "../http/shares.js";
+import type { Sharer } from "../http/shares.js";
 
 /** The two names of the one coding that is read. @source RFC 9110, 8.4.1.3: x-gzip means gzip */
 const GZIP = ["gzip", "x-gzip"];
@@ -23,9 +25,10 @@ export interface Inflated {
 export interface Inflater {
   /**
    * @param max bytes that may come out; inflation stops where they are passed
+   * @param sharer whose request it is
    * @throws Refusal BODY_TOO_LARGE, BODY_MALFORMED, TEMPORARY
    */
-  inflate(bytes: Buffer, max: number): Promise<Inflated>;
+  inflate(bytes: Buffer, max: number, sharer: Sharer): Promise<Inflated>;
 }
 
 interface InflaterLimits {
@@ -49,15 +52,25 @@ export function isGzip(headers: HeaderList): boolean {
 
 /** Inflates for all requests of one listener. @param limits LIMITS with the budgets of the machine, but in tests */
 export function createInflater(limits: InflaterLimits = { ...LIMITS, ...budgets() }): Inflater {
+  const { request_inflating_max, request_inflations_waiting_max, request_inflated_bytes_max } = limits;
+  const octets = new BodyShares();
+  const places = new RequestShares();
   let running = 0;
-  let held = 0;
+  // Bounded by request_inflations_waiting_max.
   const waiting: (() => void)[] = [];
-  const turn = async (): Promise<void> => {
-    if (running < limits.request_inflating_max) running += 1;
-    else if (waiting.length < limits.request_inflations_waiting_max)
+  const turn = async (sharer: Sharer): Promise<void> => {
+    if (running < request_inflating_max) {
+      running += 1;
+      return;
+    }
+    const entry = places.enter(sharer, waiting.length + 1, request_inflations_waiting_max);
+    try {
+      if (entry === "too_many" || waiting.length >= request_inflations_waiting_max) throw new Refusal("TEMPORARY");
       // Whoever ends hands its place on: the count stays.
       await new Promise<void>((resolve) => waiting.push(resolve));
-    else throw new Refusal("TEMPORARY");
+    } finally {
+      places.leave(sharer, entry);
+    }
   };
   const handOn = (): void => {
     const next = waiting.shift();
@@ -65,17 +78,20 @@ export function createInflater(limits: InflaterLimits = { ...LIMITS, ...budgets(
     else next();
   };
   return {
-    inflate: async (compressed, max) => {
-      await turn();
+    inflate: async (compressed, max, sharer) => {
+      await turn(sharer);
       try {
-        if (held >= limits.request_inflated_bytes_max) throw new Refusal("TEMPORARY");
-        const bytes = await inflated(compressed, max);
-        held += bytes.length;
+        // Where nothing more may be held, nothing more is made.
+        if (!octets.take(sharer, 1, 0, request_inflated_bytes_max)) throw new Refusal("TEMPORARY");
+        const bytes = await inflated(compressed, max).finally(() => {
+          octets.giveBack(sharer, 1);
+        });
+        if (!octets.take(sharer, bytes.length, 0, request_inflated_bytes_max)) throw new Refusal("TEMPORARY");
         let isHeld = true;
         return {
           bytes,
           release: () => {
-            if (isHeld) held -= bytes.length;
+            if (isHeld) octets.giveBack(sharer, bytes.length);
             isHeld = false;
           },
         };

@@ -121,6 +121,10 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     return (this.#knownGroup ??= addressGroup(this.clientAddress));
   }
 
+  get holder(): string {
+    return this.caller?.keyId ?? this.addressGroup;
+  }
+
   /** The abort signal of the request. It is made when a handler first asks for it, and most never do. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
@@ -141,7 +145,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   }
 
   async inflate(bytesMax: number): Promise<void> {
-    const inflated = await this.#shared.inflater.inflate(this.#bytes, bytesMax);
+    const inflated = await this.#shared.inflater.inflate(this.#bytes, bytesMax, this);
     this.#bytes = inflated.bytes;
     this.#inflated = inflated;
     // The client may have gone meanwhile; nobody would release the bytes any more.

@@ -22,7 +22,8 @@ import { route } from "../../gateway/contract/route.js";
 import type { Route } from "../../gateway/contract/route.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { serverForms, startGateway, WireClient } from "../support/gateway.js";
+import { parseKeyId } from "../../engine/base/ids.js";
+import { serverForms, startGateway, testCaller, WireClient } from "../support/gateway.js";
 
 const MB = 1_000_000;
 const GiB = 1024 ** 3;
@@ -108,6 +109,36 @@ describe("octets that are shared", () => {
   });
 });
 
+test("whoever holds or awaits as much as one may leaves room for the others, who do not stand behind his line", async () => {
+  const octets = createOctets(100, 8, 1 / 4);
+  const slow = octets.tryTake(25, "slow");
+  expect(octets.tryTake(1, "slow")).toBeUndefined();
+  const order: string[] = [];
+  const line = [1, 2].map((n) => octets.take(25, "slow").then((taken) => (order.push(`slow ${n}`), taken)));
+  await expect(octets.take(25, "slow")).rejects.toMatchObject({ reason: "TEMPORARY" });
+  const others = [octets.tryTake(25, "a"), octets.tryTake(25, "b"), octets.tryTake(25, "c")];
+  expect(octets.taken()).toBe(100);
+  const late = octets.take(10, "d").then((taken) => (order.push("d"), taken));
+  others[0]?.giveBack();
+  (await late).giveBack();
+  slow?.giveBack();
+  (await line[0])?.giveBack();
+  (await line[1])?.giveBack();
+  expect(order).toEqual(["d", "slow 1", "slow 2"]);
+  // What is larger than a share, or than all there is, goes when its holder has nothing else.
+  for (const one of others) one?.giveBack();
+  const large = octets.tryTake(120, "slow");
+  expect(large).toBeDefined();
+  expect(octets.tryTake(1, "a")).toBeUndefined();
+  large?.giveBack();
+  expect(octets.taken()).toBe(0);
+});
+
+const must = <T>(value: T | undefined): T => {
+  if (value === undefined) throw new Error("there is none");
+  return value;
+};
+
 const COMMON = { mounts: ["/api/v1"], family: "enterprise", credential: "none", errors: [] } as const;
 const OK = { 200: { description: "it" } };
 
@@ -178,6 +209,68 @@ describe.each(serverForms)("answers over %s", (form) => {
     await eventually("the first is gone", () => gateway.inFlight() === 0);
     const third = await fetch(`${gateway.origin}/api/v1/big`);
     expect([third.status, (await third.arrayBuffer()).byteLength]).toEqual([200, big.length]);
+    await gateway.stop();
+  });
+
+  test("a key whose readers take nothing holds its share of what answers may hold, and another key's reader is served", async () => {
+    const gateway = await startGateway(form, [{ ...bigRow, credential: "bearer" }], {
+      ports: {
+        authenticate: (token) => testCaller({ keyId: must(parseKeyId(`018f6a3e-0000-7000-8000-0000000000${token}`)) }),
+      },
+      limits: { responses_bytes_max: 80 * MB },
+    });
+    const as = (key: string): { readonly headers: { readonly authorization: string } } => ({
+      headers: { authorization: `Bearer ${key}` },
+    });
+    const slow = new WireClient(gateway.port);
+    slow.socket.pause();
+    slow.send("GET /api/v1/big HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer aa\r\n\r\n");
+    await eventually("the slow one has its answer", () => gateway.inFlight() === 1);
+    expect((await fetch(`${gateway.origin}/api/v1/big`, as("aa"))).status).toBe(503);
+    const other = await fetch(`${gateway.origin}/api/v1/big`, as("bb"));
+    expect([other.status, (await other.arrayBuffer()).byteLength]).toEqual([200, big.length]);
+    slow.socket.destroy();
+    await gateway.stop();
+  });
+
+  test("a request whose client has gone keeps its room for as long as somebody works on it", async () => {
+    const ends: (() => void)[] = [];
+    const work: Route = route({
+      ...COMMON,
+      operation: "work",
+      method: "POST",
+      path: "/work",
+      summary: "Works on a body for a while",
+      request: { body: z.instanceof(Uint8Array), accepts: ["raw"], body_bytes_max: MB },
+      responses: OK,
+      handler: async () => {
+        await new Promise<void>((resolve) => ends.push(resolve));
+        return { status: 200, body: { raw: "done" } };
+      },
+    });
+    // The public's share has room for one of these bodies.
+    const gateway = await startGateway(form, [work], { limits: { request_bodies_bytes_max: 2 * MB } });
+    const post = (): WireClient =>
+      new WireClient(gateway.port)
+        .send(`POST /api/v1/work HTTP/1.1\r\nHost: test\r\nContent-Length: ${0.12 * MB}\r\n\r\n`)
+        .send(Buffer.alloc(0.12 * MB));
+    const gone = post();
+    await eventually("its work has begun", () => ends.length === 1);
+    const closed = gone.closed();
+    gone.socket.destroy();
+    await closed;
+    // A second connection is opened and closed, so that the server has seen the first one go.
+    const refused = post();
+    expect((await refused.answer())?.status).toBe(503);
+    expect(ends).toHaveLength(1);
+    expect(gateway.inFlight()).toBe(1);
+    ends[0]?.();
+    await eventually("the work has ended", () => gateway.inFlight() === 0);
+    const next = post();
+    await eventually("the next is worked on", () => ends.length === 2);
+    ends[1]?.();
+    expect(await next.answer()).toMatchObject({ status: 200, body: "done" });
+    for (const client of [refused, next]) client.socket.destroy();
     await gateway.stop();
   });
 

@@ -513,9 +513,10 @@ describe.each(serverForms)("the %s form", (form) => {
       const gone = Array.from({ length: 50 }, () => new WireClient(gateway.port).send(post("/api/v1/hold", "")));
       await until(() => held.arrived === 50 && gateway.inFlight() === 100);
       for (const client of [...cut, ...gone]) client.socket.destroy();
-      await until(() => gateway.inFlight() === 0);
-      expect(held.aborted).toBe(50);
+      // Those that are worked on have their place until the work ends, though nobody waits for it.
+      await until(() => held.aborted === 50 && gateway.inFlight() === 50);
       for (const release of held.release.splice(0)) release();
+      await until(() => gateway.inFlight() === 0);
       expect((await wire(gateway.port, get("/api/v1/hello")))?.status).toBe(200);
     });
   });

@@ -12,31 +12,53 @@ export interface Taken {
 export interface Octets {
   /** How many are taken now. */
   taken(): number;
-  /** Takes them at once. What is larger than all of them goes alone. @returns undefined where there is no room */
-  tryTake(bytes: number): Taken | undefined;
   /**
-   * Waits for room behind those who came before.
-   * @throws Refusal TEMPORARY when too many wait
+   * Takes them at once. What is larger than all of them goes alone.
+   * @param holder  whose share they count for. @default one that all have together
+   * @returns undefined where there is no room
    */
-  take(bytes: number): Promise<Taken>;
+  tryTake(bytes: number, holder?: string): Taken | undefined;
+  /**
+   * Waits for room behind those who came before, but for those whose own share is what they wait for.
+   * @param holder  whose share they count for. @default one that all have together
+   * @throws Refusal TEMPORARY when too many wait, of all or of this holder
+   */
+  take(bytes: number, holder?: string): Promise<Taken>;
 }
 
 interface Waiting {
   readonly bytes: number;
+  readonly holder: string;
   readonly enter: (taken: Taken) => void;
 }
 
-/** @param waitingMax who may wait at once. @default nobody */
-export function createOctets(max: number, waitingMax = 0): Octets {
+/**
+ * @param waitingMax who may wait at once. @default nobody
+ * @param holderShare part of the octets, and of those who wait, that is the most of one holder; what is larger than it
+ * goes alone. @default all
+ */
+export function createOctets(max: number, waitingMax = 0, holderShare = 1): Octets {
   let sum = 0;
+  // Bounded by those who hold octets now.
+  const byHolder = new Map<string, number>();
   // Bounded by waitingMax.
   const waiting: Waiting[] = [];
-  const hasRoom = (bytes: number): boolean => sum === 0 || sum + bytes <= max;
-  const enter = (bytes: number): Taken => {
+  const count = (holder: string, bytes: number): void => {
     sum += bytes;
+    const held = (byHolder.get(holder) ?? 0) + bytes;
+    if (held > 0) byHolder.set(holder, held);
+    else byHolder.delete(holder);
+  };
+  const isHeldUp = ({ bytes, holder }: Pick<Waiting, "bytes" | "holder">): boolean => {
+    const held = byHolder.get(holder) ?? 0;
+    return holderShare < 1 && held > 0 && held + bytes > max * holderShare;
+  };
+  const hasRoom = (bytes: number): boolean => sum === 0 || sum + bytes <= max;
+  const enter = (bytes: number, holder: string): Taken => {
+    count(holder, bytes);
     let held = bytes;
     const resize = (to: number): void => {
-      sum += to - held;
+      count(holder, to - held);
       held = to;
       letIn();
     };
@@ -48,22 +70,27 @@ export function createOctets(max: number, waitingMax = 0): Octets {
     };
   };
   const letIn = (): void => {
-    for (let next = waiting[0]; next !== undefined && hasRoom(next.bytes); next = waiting[0]) {
-      waiting.shift();
-      next.enter(enter(next.bytes));
+    for (let at = 0; at < waiting.length;) {
+      const next = waiting[at] as Waiting;
+      if (isHeldUp(next)) at += 1;
+      else if (hasRoom(next.bytes)) {
+        waiting.splice(at, 1);
+        next.enter(enter(next.bytes, next.holder));
+      } else return;
     }
   };
-  const tryTake = (bytes: number): Taken | undefined =>
-    waiting.length === 0 && hasRoom(bytes) ? enter(bytes) : undefined;
+  const tryTake = (bytes: number, holder = ""): Taken | undefined =>
+    hasRoom(bytes) && !isHeldUp({ bytes, holder }) && waiting.every(isHeldUp) ? enter(bytes, holder) : undefined;
   return {
     taken: () => sum,
     tryTake,
-    take: (bytes) => {
-      const taken = tryTake(bytes);
+    take: (bytes, holder = "") => {
+      const taken = tryTake(bytes, holder);
       if (taken !== undefined) return Promise.resolve(taken);
-      if (waiting.length >= waitingMax) return Promise.reject(temporary());
+      const own = waiting.filter((other) => other.holder === holder).length;
+      if (waiting.length >= waitingMax || own >= waitingMax * holderShare) return Promise.reject(temporary());
       return new Promise((resolve) => {
-        waiting.push({ bytes, enter: resolve });
+        waiting.push({ bytes, holder, enter: resolve });
       });
     },
   };

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 
 import { Refusal } from "../../../engine/base/errors.js";
 import { createInflater } from "../../../gateway/request/inflate.js";
+import type { Sharer } from "../../../gateway/http/shares.js";
 import type { Inflater } from "../../../gateway/request/inflate.js";
 
 const LIMITS = { request_inflating_max: 1, request_inflations_waiting_max: 2, request_inflated_bytes_max: 100 };
@@ -11,27 +12,45 @@ const reasonOf = (work: Promise<unknown>): Promise<string> =>
     () => "read",
     (error: unknown) => (error instanceof Refusal ? error.reason : String(error)),
   );
+const caller: Sharer = { share: "api", addressGroup: "192.0.2.1" };
+const stranger: Sharer = { share: "public", addressGroup: "192.0.2.2" };
 const of = (length: number): Buffer => gzipSync(Buffer.alloc(length));
 
 test("inflated bodies that are still held count against the bound, and count no more once they are released", async () => {
   const inflater = createInflater(LIMITS);
-  const first = await inflater.inflate(of(60), 100);
-  const second = await inflater.inflate(of(60), 100);
-  expect(await reasonOf(inflater.inflate(of(1), 100))).toBe("TEMPORARY");
+  const first = await inflater.inflate(of(60), 100, caller);
+  expect(await reasonOf(inflater.inflate(of(60), 100, caller))).toBe("TEMPORARY");
+  const second = await inflater.inflate(of(40), 100, stranger);
+  expect(await reasonOf(inflater.inflate(of(1), 100, stranger))).toBe("TEMPORARY");
   first.release();
   first.release();
-  const third = await inflater.inflate(of(1), 100);
-  expect(third.bytes).toHaveLength(1);
+  const third = await inflater.inflate(of(60), 100, caller);
+  expect(third.bytes).toHaveLength(60);
   second.release();
   third.release();
-  expect((await inflater.inflate(of(100), 100)).bytes).toHaveLength(100);
+  expect((await inflater.inflate(of(100), 100, stranger)).bytes).toHaveLength(100);
+});
+
+test("strangers whose inflated bodies are held, and strangers who wait for a turn, take no room from callers", async () => {
+  const inflater = createInflater({
+    ...{ request_inflating_max: 1, request_inflations_waiting_max: 32, request_inflated_bytes_max: 1_000 },
+  });
+  const held = await inflater.inflate(of(150), 1_000, stranger);
+  expect(await reasonOf(inflater.inflate(of(10), 1_000, stranger))).toBe("TEMPORARY");
+  expect((await inflater.inflate(of(10), 1_000, caller)).bytes).toHaveLength(10);
+  held.release();
+  const strangers = Array.from({ length: 20 }, () => reasonOf(inflater.inflate(of(0), 1_000, stranger)));
+  const call = inflater.inflate(of(200), 1_000, caller);
+  // One is inflated and sixteen wait; the others are told to come again.
+  expect((await Promise.all(strangers)).filter((reason) => reason === "TEMPORARY")).toHaveLength(3);
+  expect((await call).bytes).toHaveLength(200);
 });
 
 test("bodies that wait for their turn are read in the order they came; more than may wait are refused", async () => {
   const inflater = createInflater(LIMITS);
   const order: number[] = [];
   const one = async (i: number): Promise<void> => {
-    const { release } = await inflater.inflate(of(1), 10);
+    const { release } = await inflater.inflate(of(1), 10, caller);
     order.push(i);
     release();
   };
@@ -43,6 +62,8 @@ test("bodies that wait for their turn are read in the order they came; more than
 
 test("a body that is refused gives its place to the next", async () => {
   const inflater: Inflater = createInflater(LIMITS);
-  const answers = [of(11), Buffer.from("no gzip"), of(10)].map((bytes) => reasonOf(inflater.inflate(bytes, 10)));
+  const answers = [of(11), Buffer.from("no gzip"), of(10)].map((bytes) =>
+    reasonOf(inflater.inflate(bytes, 10, caller)),
+  );
   expect(await Promise.all(answers)).toEqual(["BODY_TOO_LARGE", "BODY_MALFORMED", "read"]);
 });
