@@ -33,6 +33,8 @@ export interface Load {
   repeat(): Promise<void>;
   /** Of this round, in the order in which they were told. */
   readonly accepted: readonly Accepted[];
+  /** How many requests were not answered with 202 at once. */
+  readonly refused: () => number;
 }
 
 const payloadDigest = (request: LoadRequest): string => {
@@ -47,9 +49,17 @@ const requestsOf = (firms: readonly BenchFirm[]): (() => LoadRequest) =>
     "/sapi/v1/document/send",
   );
 
-/** Makes firms that send to each other. @param alive  the engine as it lives now: each life has another address */
-export async function startLoad(alive: () => EngineProcess, sql: BenchEngine["sql"]): Promise<Load> {
-  const firms = await makeFirms({ sandbox: alive().sandbox, sql }, FIRMS);
+/**
+ * Makes firms that send to each other.
+ * @param alive  the engine as it lives now: each life has another address
+ * @param count  of firms; each may send 150 times a minute. Default 40.
+ */
+export async function startLoad(
+  alive: () => Pick<EngineProcess, "sandbox">,
+  sql: BenchEngine["sql"],
+  count: number = FIRMS,
+): Promise<Load> {
+  const firms = await makeFirms({ sandbox: alive().sandbox, sql }, count);
   let next = requestsOf(firms);
   const accepted: Accepted[] = [];
   let unanswered: LoadRequest[] = [];
@@ -76,6 +86,7 @@ export async function startLoad(alive: () => EngineProcess, sql: BenchEngine["sq
 
   return {
     accepted,
+    refused: () => unanswered.length,
     ready: async () => {
       accepted.length = 0;
       const fresh: BenchFirm[] = [];

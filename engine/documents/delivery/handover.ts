@@ -36,8 +36,8 @@ export function doubtHandover(transport: Transport, { sql, log }: { readonly sql
   };
 }
 
-/** @param refusals  codes of the earlier attempts that the peer refused. */
-function judgeHandover(outcome: Outcome, refusals: readonly string[]): Outcome {
+/** What a handover is worth. @param refusals  codes of the earlier attempts that the peer refused. */
+export function judgeHandover(outcome: Outcome, refusals: readonly string[]): Outcome {
   const seat = { ...(outcome.peerSeat === undefined ? {} : { peerSeat: outcome.peerSeat }), ...evidenceOf(outcome) };
   const unserved = refusals.find((code) => code.includes(NOT_SERVICED));
   if (unserved !== undefined)

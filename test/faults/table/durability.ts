@@ -1,0 +1,261 @@
+/** Crashes and what outlives them: F-01 to F-19. @source design/reliability.md, section 3.1 */
+import { by, partly, row } from "./row.js";
+import type { FaultRow } from "./row.js";
+
+export const DURABILITY: readonly FaultRow[] = [
+  row(
+    "F-01",
+    "SIGKILL at each step of a send, from the request to the receipt",
+    by(
+      "integration/as4-two-engines-killed",
+      "everything arrives once when the sending access point is killed: %s",
+      "everything arrives once when the receiving access point is killed: %s",
+    ),
+    by(
+      "integration/crash",
+      "a document accepted before the engine was killed is delivered, once, after the next start",
+      "every 202 that a client saw is one document, delivered once",
+    ),
+    by(
+      "integration/outbox",
+      "killed between publish and delete, the rows are published again by the next relay: at least once, none lost",
+    ),
+  ),
+  row(
+    "F-02",
+    "SIGKILL at random moments under load, many times",
+    by(
+      "integration/as4-two-engines-random",
+      "whoever is killed in the middle of whatever: all invariants hold (SEED=${SEED})",
+    ),
+    by(
+      "faults/kills",
+      "whatever is killed in a backlog, every 202 is one document that is delivered once; streams: %s (SEED=${SEED})",
+    ),
+  ),
+  row(
+    "F-03",
+    "the connection is lost while the commit of an acceptance is under way",
+    by(
+      "integration/lost-connections",
+      "an acceptance whose connection is lost at its %s, %s, is one document, and its client is told so",
+    ),
+    by(
+      "integration/doors",
+      "a statement that is made again because its answer was lost finds its own document, also without any name",
+    ),
+    by(
+      "unit/storage/batched",
+      "a call whose connection was lost is made once more: what was written is found by the repeat",
+    ),
+    by(
+      "integration/hanging-database",
+      "a send that was told 503 because the database hangs may be accepted all the same, and its repeat tells so: one document, its reply",
+    ),
+  ),
+  row(
+    "F-04",
+    "Postgres crashes and comes back under load",
+    by(
+      "contract/sapi-temporary",
+      "TEMPORARY: temporary unavailability; repeat with the same Idempotency-Key: nothing was written, the repeat is accepted, without a restart",
+    ),
+    by(
+      "integration/outbox",
+      "Postgres is killed twice under load: everything that was committed is handled once it is back",
+    ),
+    by(
+      "integration/embedded-postgres",
+      "the embedded Postgres comes back by itself, with its data and at the same address, when its process is killed",
+    ),
+  ),
+  row(
+    "F-05",
+    "single backends of Postgres are ended",
+    by(
+      "integration/lost-connections",
+      "backends of Postgres that are ended at random under load mix up no request, lose none and end no process (SEED=${SEED})",
+    ),
+    by("integration/sql", "a backend that dies as soon as a connection stands rejects our statement and nothing else"),
+    by(
+      "faults/kills",
+      "whatever is killed in a backlog, every 202 is one document that is delivered once; streams: %s (SEED=${SEED})",
+    ),
+  ),
+  partly(
+    "reads meanwhile are not asked: a Postgres without room for its log is down",
+    row(
+      "F-06",
+      "the disk is full",
+      by(
+        "integration/disk-full",
+        "on a full disk sends are answered 503 and nothing worse; with room again each is accepted under its key and delivered once, by the same process",
+      ),
+    ),
+  ),
+  partly(
+    "the delay of the event loop meanwhile is not measured",
+    row(
+      "F-07",
+      "the database is slow, hangs, or has no connection left",
+      by(
+        "integration/hanging-database",
+        "who waits for a database that hangs is told 503 TEMPORARY, at the latest after the time of the limit, and who reads later is answered",
+        "every operation that needs it answers 503 with Retry-After after one wait, and a send that was told so is told the truth when it is repeated with the same key: one document, one reply",
+      ),
+      by("unit/storage/batched", "more than may wait are refused for now, and nothing of them is done"),
+    ),
+  ),
+  partly(
+    "a JetStream server whose disk is full is not made",
+    row(
+      "F-08",
+      "NATS is away at the start, is killed, loses its store",
+      by(
+        "integration/streams",
+        "the engine starts while NATS is away and works once it comes",
+        "a broker that goes and comes back in the middle loses nothing",
+        "after the whole store was deleted, streams and consumers are there again without a restart of the engine",
+      ),
+      by(
+        "integration/crash",
+        "a document accepted before everything was killed is delivered, once, also when the streams' directory is gone",
+      ),
+      by(
+        "integration/outbox",
+        "a broker that is away delays the rows of its stream, holds up no other stream, and gets all when it is back",
+      ),
+    ),
+  ),
+  row(
+    "F-09",
+    "a wake-up comes twice, late, or while another node works on it",
+    by("integration/documents", "one of many nodes that wake for one document makes the attempt"),
+    by("integration/streams", "a message whose handler never ends goes to somebody else after the ack wait"),
+    by(
+      "integration/claims",
+      "a lease that nobody works on in a living process is found and freed; one that it works on, or has just taken, is not",
+    ),
+  ),
+  row(
+    "F-10",
+    "a stream gives a message up",
+    by("integration/streams", "a message is given up after LIMITS.stream_deliveries_max deliveries, and counted"),
+    by(
+      "integration/dispatcher",
+      "a document that no stream and no door has told of is delivered, one left by a dead process and one that comes later",
+    ),
+  ),
+  row(
+    "F-11",
+    "an earlier position commits later than the reader has read",
+    by("integration/feed", "an event that commits after a later one is read after neither is missing"),
+    by(
+      "integration/document-pulls",
+      "%s are pulled in the order in which they were committed: a late one is behind the reader never",
+    ),
+    by("integration/outbox", "a row that commits late is not skipped"),
+    by("integration/meter", "what is not committed yet is counted later, and nothing behind it is lost"),
+  ),
+  row(
+    "F-12",
+    "the engine dies between a webhook's 200 and its record",
+    by(
+      "integration/webhooks-killed",
+      "${KILLS} kills of the engine and of its database lose no event, and ids tell apart what comes twice",
+    ),
+    by("faults/webhooks", "webhooks: ${KILLS} kills of the engine and of its database lose no event"),
+  ),
+  partly(
+    "no file system that forgets unsynced pages is at hand; that Postgres syncs a commit before its answer is taken from its documentation",
+    row(
+      "F-13",
+      "the power fails",
+      by(
+        "integration/evidence-store",
+        "an object has its name only once its bytes are on the disk, and is stored only once the disk knows its name and every new folder's",
+      ),
+    ),
+  ),
+  row(
+    "F-14",
+    "SIGTERM with requests and deliveries under way",
+    by("contract/http", "a drain lets 100 requests under way finish, closes their connections, and takes no new ones"),
+    by(
+      "bulkheads/starting",
+      "npm start, ended by SIGTERM alone, drains and leaves neither the engine nor its children",
+    ),
+    by(
+      "integration/streams",
+      "stop waits for the handlers under way, takes nothing more, and leaves the rest to the others at once",
+    ),
+    by("contract/http", "a drain that meets a handler without end stops all the same, and says so"),
+  ),
+  partly(
+    "the contract tests of the release before are not run on the newer schema",
+    row(
+      "F-15",
+      "two releases on one database",
+      by("integration/migrate", "an older release runs on a database that a newer one has migrated"),
+      by(
+        "integration/operators",
+        "a node stays ready when a newer release has migrated the database further, and is not when a migration of its own is missing",
+      ),
+      by(
+        "bulkheads/releases",
+        "a migration that does not get its table lets those behind it through, and is applied once it is free",
+      ),
+    ),
+  ),
+  partly(
+    "a restore to a point in time is not made",
+    row(
+      "F-16",
+      "documents that were possibly sent are sent again",
+      by("integration/handover", "a document %s when the peer has its MessageId"),
+      by(
+        "unit/peppol/as4-transport",
+        "a repeat of the same MessageId is handed over once: the peer stores one document and receipts both",
+      ),
+    ),
+  ),
+  row(
+    "F-17",
+    "a node stands still, another takes over, the first goes on",
+    by(
+      "integration/claims",
+      "a process that says nothing for four seconds is dead: its leases are free, and what it writes late is refused",
+    ),
+    by("integration/box", "one that wakes up after its item was cancelled makes no document of it"),
+    by(
+      "integration/mls-sending",
+      "a message whose node died in mid-attempt is sent again under the same ids, and the late end of the first attempt is refused",
+    ),
+  ),
+  row(
+    "F-18",
+    "a process runs out of memory, or is killed for it",
+    by(
+      "bulkheads/heap",
+      "sixteen invoices of 10 MB at once with 160 MB of heap are each accepted or told to come again, and the engine lives",
+    ),
+    by(
+      "integration/two-nodes-events",
+      "killed while items fall due, a node leaves nothing behind that the other one does not send once and tell in order",
+    ),
+    by(
+      "faults/memory",
+      "100 invoices of 10 MB at once are accepted or told to come again, and all that were accepted arrive",
+    ),
+  ),
+  row(
+    "F-19",
+    "a stored payload or record has lost a bit",
+    by(
+      "integration/damage",
+      "a received document of which a bit has flipped, or whose bytes are another document's, is not given out; the one beside it is",
+      "an envelope of which a bit has flipped in the archive, or whose file is gone, is not given out",
+    ),
+    by("integration/evidence-verify", "one flipped bit in any object is found"),
+  ),
+];

@@ -1,0 +1,71 @@
+/** docs/faults.md: the table of faults and what the long runs have measured, drawn from the lists and the kept figures. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { killTable } from "../records.js";
+import type { KillRecord } from "../records.js";
+import type { Figures } from "../figures.js";
+import { FAMILIES } from "./table.js";
+import type { Family } from "./table.js";
+import type { FaultRow } from "./row.js";
+
+export const PAGE = "docs/faults.md";
+const RESULTS = "bench/results";
+
+const INTRODUCTION = `# Faults
+
+What is done to the engine on purpose, and which test shows what becomes of it. \`npm run -s faults:table\` writes this page from \`test/faults/table\` and from the figures that the long runs have left in \`bench/results\`; a test holds it to them, and every test that it names must exist.
+
+The ids are those of our design notes. A row without a test says why; where a test shows a part only, the last column says what it leaves out. Tests below \`faults\` are long and run by \`npm run -s test:faults\`, all others at every change.
+`;
+
+/** Text of a cell. */
+const cell = (text: string): string => text.replaceAll("|", "\\|");
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.map(cell).join(" | ")} |`).join("\n");
+
+const shownBy = ({ shown }: FaultRow): string =>
+  shown.length === 0
+    ? "nothing"
+    : shown
+        .map(({ file, titles }) => `\`${file.slice("test/".length, -".test.ts".length)}\`: ${titles.join("; ")}`)
+        .join("<br>");
+
+const familyText = ({ title, rows }: Family): string =>
+  `## ${title}\n\n${table(
+    ["Row", "What is done", "Shown by", "Not shown"],
+    rows.map((row) => [row.id, row.what, shownBy(row), row.missing ?? ""]),
+  )}\n`;
+
+function killsText(root: string): readonly string[] {
+  const file = join(root, RESULTS, "kills.json");
+  if (!existsSync(file)) return [];
+  const records = JSON.parse(readFileSync(file, "utf8")) as readonly KillRecord[];
+  const backlogs = records.filter(({ kind }) => kind !== "none").map(({ backlog }) => backlog);
+  return [
+    `## Kills\n\nParts of an engine are killed with SIGKILL in a backlog of ${Math.min(...backlogs)} to ${Math.max(...backlogs)} documents; clients send on meanwhile and repeat what was not answered. Accepted are the documents that a client saw a 202 for.\n`,
+    `${killTable(records)}\n`,
+  ];
+}
+
+/** What each long run has left, by the names of its files. */
+function figuresText(root: string): readonly string[] {
+  const folder = join(root, RESULTS, "faults");
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".json"))
+    .sort()
+    .map((name) => {
+      const { title, command, at, machine, remark, columns, rows } = JSON.parse(
+        readFileSync(join(folder, name), "utf8"),
+      ) as Figures;
+      return `## ${title}\n\n${remark}\n\n\`${command}\`, ${at.slice(0, 10)}, ${machine}.\n\n${table(
+        columns,
+        rows.map((row) => row.map(String)),
+      )}\n`;
+    });
+}
+
+/** @param root  of the project */
+export const faultsPage = (root: string): string =>
+  [INTRODUCTION, ...killsText(root), ...figuresText(root), ...FAMILIES.map(familyText)].join("\n");
