@@ -110,7 +110,7 @@ export class LifeWorld {
   readonly #received = new Map<string, number>();
   readonly #messageIds = new Set<string>();
   /** What happens later, in no order. */
-  #pending: { readonly at: number; readonly run: () => void }[] = [];
+  readonly #pending: { readonly at: number; readonly run: () => void }[] = [];
   #fenced = 0;
   #deaths = 0;
   /** A receiver that is dead for good takes nothing. */
