@@ -331,7 +331,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** Variables that look like ours but are not: a misspelt name would otherwise be ignored in silence. */
+/**
+ * Names that begin so and are not ours are refused: a misspelt one would otherwise be ignored in silence. Names that many
+ * programs have (HOST, PORT, LOG_LEVEL) are left alone.
+ */
 const OUR_PREFIXES = [
   "KURIER_",
   "AS4_",
@@ -343,6 +346,10 @@ const OUR_PREFIXES = [
   "PEPPOL_",
   "VALIDATOR_",
   "EVIDENCE_",
+  "PAYLOAD_",
+  "REVOCATION",
+  "RULES_DIR",
+  "PUBLIC_URL",
   "ADMIN_",
   "FIRM_KEY_",
   "TRUSTED_",
@@ -437,7 +444,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       sentences.push(`${name} ${error.message}.`);
     }
   }
-  const known = new Set<string>(Object.keys(VARIABLES).flatMap((name) => [name, `${name}_FILE`]));
+  const known = new Set<string>(
+    Object.entries(VARIABLES).flatMap(([name, row]) => ("file" in row ? [name, `${name}_FILE`] : [name])),
+  );
   for (const name of Object.keys(environment)) {
     const ours =
       OUR_PREFIXES.some((prefix) => name.startsWith(prefix)) &&

@@ -94,6 +94,16 @@ describe("configuration", () => {
   test("a secret may come from a file", () => {
     expect(mistakes({ MASTER_KEY_FILE: "/nonexistent/key" })).toHaveLength(1);
   });
+  test("what is no secret has no form in a file, and whoever gives it one is told", () => {
+    for (const name of [
+      "AS4_KEYSTORE_FILE",
+      "PUBLIC_URL_FILE",
+      "REVOCATION_FILE",
+      "PAYLOAD_STORE_FILE",
+      "RULES_DIR_FILE",
+    ])
+      expect(mistakes({ [name]: "/etc/kurier/value" })).toEqual([expect.stringContaining(`${name} is not a variable`)]);
+  });
   test("the operators' token is given by variable or file, and one that could be guessed stops the start", () => {
     const token = "0123456789abcdef0123456789ABCDEF";
     const file = join(mkdtempSync(join(tmpdir(), "kurier-token-")), "token");
