@@ -1,5 +1,5 @@
 /** What deploys Kurier agrees with what Kurier is: variables that exist, paths that are packed, nobody who is root. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -87,4 +87,24 @@ test.skipIf(!onPath("nats-server"))("nats-server accepts the configuration", () 
   expect(() =>
     execFileSync("nats-server", ["-t", "-c", join(ROOT, "deploy/nats/nats.conf")], { env, stdio: "pipe" }),
   ).not.toThrow();
+});
+
+test("nothing that a package brings along has a licence that asks for more than its text, and one that does is named", () => {
+  const run = (lockfile: string) =>
+    spawnSync(process.execPath, [join(ROOT, "deploy/licences.mjs"), lockfile], { encoding: "utf8" });
+  expect(run(join(ROOT, "package-lock.json"))).toMatchObject({ status: 0, stderr: "" });
+  const folder = mkdtempSync(join(tmpdir(), "kurier-licences-"));
+  const strange = join(folder, "package-lock.json");
+  const packages = {
+    "": {},
+    "node_modules/kept": { version: "1.0.0", license: "MIT" },
+    "node_modules/strict": { version: "2.0.0", license: "AGPL-3.0-only" },
+    "node_modules/silent": { version: "3.0.0" },
+    "node_modules/tool": { version: "4.0.0", license: "AGPL-3.0-only", dev: true },
+  };
+  writeFileSync(strange, JSON.stringify({ packages }));
+  const refused = run(strange);
+  rmSync(folder, { recursive: true });
+  expect(refused.status).toBe(1);
+  expect(refused.stderr.match(/^\S+/gm)).toEqual(["strict@2.0.0", "silent@3.0.0"]);
 });
