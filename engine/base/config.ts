@@ -332,8 +332,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * Names that begin so and are not ours are refused: a misspelt one would otherwise be ignored in silence. Names that many
- * programs have (HOST, PORT, LOG_LEVEL) are left alone.
+ * Names that begin so and are not ours are refused: a misspelt one would otherwise be ignored in silence. Names that
+ * many programs have (HOST, PORT, LOG_LEVEL) are left alone.
  */
 const OUR_PREFIXES = [
   "KURIER_",
