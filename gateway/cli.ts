@@ -27,6 +27,7 @@ import { oauthClientCommands } from "./commands/people/oauth-clients.js";
 import { onboardingCommands } from "./commands/people/onboarding.js";
 import { whiteLabelCommands } from "./commands/people/white-label.js";
 import { peopleCommands } from "./commands/people/people.js";
+import { topCommand } from "./commands/operating/top.js";
 import { pkiInitCommand, pkiShowCommand } from "./commands/pki.js";
 import { reconcileCommand } from "./commands/reconcile.js";
 import { rulesCommands } from "./commands/rules.js";
@@ -55,6 +56,7 @@ export const COMMANDS: readonly Command[] = [
   ...whiteLabelCommands,
   pkiInitCommand,
   pkiShowCommand,
+  topCommand,
   reconcileCommand,
   envCommand,
   evidenceVerifyCommand,

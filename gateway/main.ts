@@ -17,6 +17,7 @@ import { databaseErrorOf } from "../engine/storage/unusable.js";
 import { createAuthPorts } from "./request/auth.js";
 import type { PipelinePorts } from "./request/ports.js";
 import type { ServerForm } from "./http/listener.js";
+import { consoleRows } from "./start/console/console.js";
 import { claimPort, listen, Stack, startDatabase, startStreams } from "./start/infrastructure.js";
 import type { Base } from "./start/infrastructure.js";
 import { adminRows, observe } from "./start/operators.js";
@@ -134,7 +135,10 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
       form: options.serverForm,
       connections_share: LIMITS.admin_connections_share,
     },
-    adminRows(base, parts, sandbox, isReady),
+    [
+      ...adminRows(base, parts, sandbox, isReady),
+      ...consoleRows(base, parts, { adminToken, isAdminToken: ports.authenticateAdmin }),
+    ],
     ports,
   );
   const server = await listen(

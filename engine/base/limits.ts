@@ -100,6 +100,26 @@ export const LIMITS = {
   session_seen_step_ms: 1 * MINUTE_MS,
   /** Browsers in which one person is signed in; the oldest goes. Ours. */
   sessions_per_person_max: 20,
+  /** Operators at the console: how long one is signed in, how long without a click, and browsers at once. Ours. */
+  console_session_ms: 12 * HOUR_MS,
+  console_idle_ms: 30 * MINUTE_MS,
+  console_sessions_max: 20,
+  /** An operator's token in the form of the console: as long as ADMIN_TOKEN may be. */
+  console_token_chars_max: 1_000,
+  /** Over how long a node says what it does a second. */
+  pulse_window_ms: 1 * MINUTE_MS,
+  /** How old a heartbeat may be that is shown to several who look: one look at the database for all. Ours. */
+  heartbeat_cached_ms: 1 * SECOND_MS,
+  /** Rows of each of its lists, and documents that are looked at for its slowest receivers. Ours. */
+  heartbeat_rows_max: 10,
+  heartbeat_open_max: 10_000,
+  /** From which age of the oldest due dispatch on it is shown as late, and as stuck, as the alert has it. Ours. */
+  heartbeat_late_s: 60,
+  heartbeat_stuck_s: 300,
+  /** A certificate that ends so soon is shown in red, as the alert has it. Ours. */
+  heartbeat_certificate_days: 5,
+  /** How often kurier top looks. Ours. */
+  top_interval_ms: 2 * SECOND_MS,
   /** spec/enterprise.md, Integrator API key: name. */
   key_name_chars_max: 80,
   /** A code of OAuth is good for a minute; it is kept for a day, so that its key ends when it comes again. Ours. */

@@ -23,6 +23,8 @@ export const LOG_EVENTS = {
   "child.restart_failed": "A child process that had ended could not be started again.",
   "child.restarted": "A child process had ended and was started again.",
   "child.unwatched": "A child process has no watcher: if the engine is killed, it runs on until the next start.",
+  "console.sign_in_refused": "Somebody tried to sign in to the console without the operators' token.",
+  "console.signed_in": "An operator has signed in to the console.",
   "directory.failed":
     "The directory of companies did not answer, or not as it should; whoever asked was told to come again.",
   "dispatch.attempt_failed": "An attempt to deliver a document ended in a fault of ours.",

@@ -196,6 +196,17 @@ export type MetricName = keyof typeof METRICS;
 type NameOfKind<Kind> = { [N in MetricName]: (typeof METRICS)[N]["kind"] extends Kind ? N : never }[MetricName];
 type LabelsOf<N extends MetricName> = { readonly [L in (typeof METRICS)[N]["labels"][number]]: string };
 
+/** What a node tells operators of its pace: counters, of all their series or of those with these labels. */
+export const PULSES = {
+  requests: ["http_requests_total", {}],
+  accepted: ["documents_accepted_total", {}],
+  received: ["documents_received_total", {}],
+  attempts: ["dispatch_attempts_total", {}],
+  delivered: ["dispatch_attempts_total", { result: "receipt" }],
+  events: ["webhook_deliveries_total", { outcome: "SUCCESS" }],
+} as const satisfies Record<string, readonly [NameOfKind<"counter">, Readonly<Record<string, string>>]>;
+export type Pulse = keyof typeof PULSES;
+
 /** Stands before every name, so that the series of several programs can be told apart. */
 const PREFIX = "kurier_";
 
@@ -209,6 +220,8 @@ export interface Metrics {
   set<N extends NameOfKind<"gauge">>(name: N, labels: LabelsOf<N>, value: number): void;
   /** Adds an observation, in the metric's unit. */
   observe<N extends NameOfKind<"histogram">>(name: N, labels: LabelsOf<N>, value: number): void;
+  /** What this process has done since it started. */
+  totals(): Promise<Readonly<Record<Pulse, number>>>;
   /** Runs before every exposition: the place for gauges that are read, not written. */
   beforeExposition(collect: () => Promise<void> | void): void;
   /** The Prometheus text format, version 0.0.4. */
@@ -239,6 +252,15 @@ export function createMetrics(): Metrics {
     },
     observe: (name, labels, value) => {
       histograms.get(name)?.observe({ ...labels }, value);
+    },
+    totals: async () => {
+      const entries = Object.entries(PULSES).map(async ([pulse, [name, labels]]) => {
+        const wanted = Object.entries(labels);
+        const series = (await counters.get(name)?.get())?.values ?? [];
+        const counted = series.filter((one) => wanted.every(([label, value]) => one.labels[label] === value));
+        return [pulse, counted.reduce((sum, { value }) => sum + value, 0)] as const;
+      });
+      return Object.fromEntries(await Promise.all(entries)) as Record<Pulse, number>;
     },
     beforeExposition: (collect) => {
       collectors.push(collect);

@@ -27,6 +27,7 @@ import { pruneIdentity } from "./maintenance.js";
 import { createMemory } from "./nodes/memory.js";
 import { createPeers } from "./nodes/peers.js";
 import type { Peers } from "./nodes/peers.js";
+import type { NodeFacts } from "./nodes/pulse.js";
 import { partnerOperations } from "./partners/operations.js";
 import type { PartnerOperations } from "./partners/operations.js";
 import { holderOf } from "./tokens/credentials.js";
@@ -58,6 +59,8 @@ interface IdentityOptions {
   readonly firmKeyIssuance?: boolean;
   /** How announcements are heard; tests pass one that they can cut. @default openChannel */
   readonly openChannel?: (options: ChannelOptions) => Channel;
+  /** What this node says of itself to operators. @default nothing */
+  readonly facts?: () => Promise<NodeFacts>;
 }
 
 /** Who is calling and on whose behalf, as the gateway and the actors ask it. */
@@ -106,7 +109,7 @@ export function createIdentity(options: IdentityOptions): Identity {
   const memory = createMemory({ sql, clock, isFresh });
   const revocations = createRevocations({ sql, clock, isFresh });
   const signingKeys = createSigningKeys({ sql, sealer: options.sealer, clock, log });
-  const peers = createPeers({ sql, nodeId, log });
+  const peers = createPeers({ sql, nodeId, log, facts: options.facts });
   const authenticator = createAuthenticator({ audience, signingKeys, keys: memory.keys, revocations });
   const background = (component: string, work: Promise<unknown>): void => {
     work.catch((error: unknown) => {

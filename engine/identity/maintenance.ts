@@ -7,6 +7,7 @@ import { pruneFailures } from "../storage/identity/credentials.js";
 import { pruneOAuthCodes } from "../storage/identity/people/oauth.js";
 import { pruneSessions, pruneSignInPlaces, pruneSignIns } from "../storage/identity/people/people.js";
 import { pruneRates } from "../storage/rates.js";
+import { pruneConsoleSessions } from "../storage/operators/sessions.js";
 import type { Sql } from "../storage/sql.js";
 import { pruneRefreshFamilies, pruneRevokedTokens } from "../storage/identity/tokens.js";
 
@@ -21,6 +22,7 @@ export async function pruneIdentity(sql: Sql, clock: Clock): Promise<void> {
     () => pruneSignIns(sql, now),
     () => pruneSignInPlaces(sql, now),
     () => pruneSessions(sql, now),
+    () => pruneConsoleSessions(sql, now),
     () => pruneOAuthCodes(sql, now),
     () => pruneOffers(sql, now),
     () => pruneAudit(sql, now),

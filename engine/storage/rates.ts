@@ -1,13 +1,17 @@
 /** Statements on nodes that are alive, and on the rate windows they share. Times here are database time. */
 import { LIMITS } from "../base/limits.js";
-import type { Sql } from "./sql.js";
+import type { Json, Sql } from "./sql.js";
 
-/** Says that a node is alive and forgets the dead. @returns ids of the nodes that are alive, this one included */
-export async function beatNode(sql: Sql, nodeId: string): Promise<string[]> {
+/**
+ * Says that a node is alive and forgets the dead.
+ * @param facts  what it says of itself
+ * @returns ids of the nodes that are alive, this one included
+ */
+export async function beatNode(sql: Sql, nodeId: string, facts: Json = null): Promise<string[]> {
   const rows = await sql<{ readonly id: string }[]>`
     with beat as (
-      insert into node (id, seen_at) values (${nodeId}, clock_timestamp())
-      on conflict (id) do update set seen_at = clock_timestamp()
+      insert into node (id, seen_at, facts) values (${nodeId}, clock_timestamp(), ${sql.json(facts)})
+      on conflict (id) do update set seen_at = excluded.seen_at, facts = excluded.facts
     ), dead as (
       delete from node where seen_at < clock_timestamp() - ${`${LIMITS.node_dead_ms} milliseconds`}::interval
         and id <> ${nodeId}
@@ -16,6 +20,18 @@ export async function beatNode(sql: Sql, nodeId: string): Promise<string[]> {
     where id <> ${nodeId} and seen_at >= clock_timestamp() - ${`${LIMITS.node_dead_ms} milliseconds`}::interval`;
   return [nodeId, ...rows.map((row) => row.id)];
 }
+
+/** A node that is alive, and what it has said of itself; null of a release that says nothing. */
+interface ListedNode {
+  readonly id: string;
+  readonly facts: Json;
+}
+
+/** The nodes that are alive, by the time of their start. */
+export const listNodes = (sql: Sql): PromiseLike<ListedNode[]> => sql<ListedNode[]>`
+  select id, facts from node
+  where seen_at >= clock_timestamp() - ${`${LIMITS.node_dead_ms} milliseconds`}::interval
+  order by facts ->> 'startedAt', id limit ${LIMITS.operator_page_max}`;
 
 /** Takes a node out of the list at once. */
 export async function removeNode(sql: Sql, nodeId: string): Promise<void> {

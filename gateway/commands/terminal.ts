@@ -4,6 +4,14 @@ import { createInterface } from "node:readline/promises";
 
 const isTerminal = stdout.isTTY;
 
+/** Whether somebody reads the standard output on a terminal. */
+export const isAtTerminal: boolean = isTerminal;
+
+/** Empties the terminal and goes to its first line. */
+export const clearTerminal = (): void => {
+  stdout.write("\u001b[H\u001b[2J");
+};
+
 /** One line on standard output. */
 export const print = (line = ""): void => {
   stdout.write(`${line}\n`);

@@ -71,6 +71,7 @@ const ENVELOPE_NAMES: Readonly<Record<Family, string>> = {
   connector: "Error",
   public: "Error",
   page: "Error",
+  console: "Error",
   admin: "Error",
   as4: "Error",
 };

@@ -20,7 +20,18 @@ export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 type Method = (typeof METHODS)[number];
 
 /** Decides the error envelope and the OpenAPI document. @source spec/rulings.md, section 3 */
-export const FAMILIES = ["sapi", "auth", "enterprise", "connector", "oauth", "public", "page", "admin", "as4"] as const;
+export const FAMILIES = [
+  "sapi",
+  "auth",
+  "enterprise",
+  "connector",
+  "oauth",
+  "public",
+  "page",
+  "console",
+  "admin",
+  "as4",
+] as const;
 export type Family = (typeof FAMILIES)[number];
 
 /**

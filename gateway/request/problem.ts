@@ -142,6 +142,7 @@ const ENVELOPES: Readonly<Record<Family, Envelope>> = {
   connector: enterprise,
   public: enterprise,
   page: enterprise,
+  console: enterprise,
   admin: enterprise,
   as4: enterprise,
 };

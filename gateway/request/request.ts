@@ -16,9 +16,11 @@ import type { Inflated, Inflater } from "./inflate.js";
 import type { Found, Plan, Step, SteppedRequest } from "./plan.js";
 import type { Admission, PipelinePorts } from "./ports.js";
 import { problem } from "./problem.js";
+import { consoleRefusal } from "../web/console/frame.js";
 import { refusalPage } from "../web/pages/faults.js";
+import type { PageReply } from "../web/pages/page.js";
 import { RATES } from "../contract/route.js";
-import type { RawBody, Reply, Route } from "../contract/route.js";
+import type { Family, RawBody, Reply, Route } from "../contract/route.js";
 
 interface Shared {
   readonly ports: PipelinePorts;
@@ -275,15 +277,15 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
       });
       refusal = new Refusal("INTERNAL");
     }
-    if (this.#plan.family === "page") return this.#failedPage(refusal);
+    const page = REFUSAL_PAGES[this.#plan.family]?.(refusal, this.requestId, this.header("accept-language"));
+    if (page !== undefined) return this.#failedPage(refusal, page);
     const { status, body, headers } = problem(refusal, this.#plan.family, this.requestId, this.presentedToken);
     return this.#settled(status, this.#headersOf(headers, status), JSON_TYPE, JSON.stringify(body));
   }
 
   /** People read a page, not JSON. */
-  #failedPage(refusal: Refusal): Outgoing {
-    const { headers } = problem(refusal, "page", this.requestId, this.presentedToken);
-    const shown = refusalPage(refusal, this.requestId, this.header("accept-language"));
+  #failedPage(refusal: Refusal, shown: PageReply<number>): Outgoing {
+    const { headers } = problem(refusal, this.#plan.family, this.requestId, this.presentedToken);
     return this.#settled(
       shown.status,
       this.#headersOf({ ...shown.headers, ...headers }, shown.status),
@@ -331,6 +333,11 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     return headers;
   }
 }
+
+/** Families whose callers are people, and how each is told that something did not work. */
+const REFUSAL_PAGES: Partial<
+  Record<Family, (refusal: Refusal, requestId: string, acceptLanguage: string | undefined) => PageReply<number>>
+> = { page: refusalPage, console: consoleRefusal };
 
 /** Characters that would end a header line early, or that two programs could read differently. */
 const UNSAFE = /[^\t\x20-\x7e]/;

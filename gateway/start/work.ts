@@ -39,6 +39,7 @@ import type { Deliverer } from "../../engine/events/webhooks/deliverer.js";
 import type { Streams } from "../../engine/events/streams.js";
 import { createIdentity } from "../../engine/identity/identity.js";
 import type { Identity } from "../../engine/identity/identity.js";
+import { createPulse } from "../../engine/identity/nodes/pulse.js";
 import { participantKey } from "../../engine/base/ids.js";
 import type { ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -46,6 +47,7 @@ import { budget } from "../../engine/base/memory/budgets.js";
 import type { As4Jobs } from "../../engine/peppol/as4/jobs.js";
 import { openAccessPoint } from "../../engine/peppol/access-point.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
+import type { Expiry } from "../../engine/peppol/pki/own-keys.js";
 import { startMeter } from "../../engine/billing/meter.js";
 import { createLoopback } from "../../engine/peppol/loopback.js";
 import { createRecipients } from "../../engine/peppol/discovery/acceptance.js";
@@ -75,6 +77,7 @@ import { keepQuarantined, masterKeys, nodeName } from "./data-dir.js";
 import { createRateLimiter } from "../request/rate-limit.js";
 import type { RateLimiter } from "../request/rate-limit.js";
 import type { Route } from "../contract/route.js";
+import { VERSION } from "./console/version.js";
 import type { Base, Database } from "./infrastructure.js";
 import { startLookups } from "./lookup.js";
 import { publicRows } from "./operations.js";
@@ -102,6 +105,8 @@ export interface Work extends PeopleParts {
   readonly registrations: Registrations | undefined;
   /** Participants with a fate; undefined where there are none. */
   readonly peers: ConnectedPeers | undefined;
+  /** Certificates of ours and of the authorities that we trust; none without an access point. */
+  expiries(): readonly Expiry[];
   /** Octets of a document's payload; 0 where there is none. @throws Refusal TEMPORARY */
   documentBytes(id: string): Promise<number>;
   /** Shows a held document to its firm; answers whether it was held. */
@@ -312,10 +317,15 @@ async function startDispatch(
   return { statuses, dispatcher, box: boxes };
 }
 
+interface IdentityParts extends Pick<WorkOptions, "role" | "publicUrl"> {
+  readonly database: Database;
+  readonly sealer: Sealer;
+}
+
 /** Identity of this node, listening to what the others announce. */
 async function startIdentity(
-  { config, clock, log, metrics, stack }: Base,
-  { database, sealer, publicUrl }: { readonly database: Database; readonly sealer: Sealer; readonly publicUrl: string },
+  { config, clock, log, metrics, stack, dataDir }: Base,
+  { database, sealer, publicUrl, role }: IdentityParts,
 ): Promise<Identity> {
   const issuance = config.FIRM_KEY_ISSUANCE;
   const loginSql = openSql({ url: database.url, name: "kurier-logins", connections: LIMITS.db_login_connections });
@@ -330,6 +340,7 @@ async function startIdentity(
     metrics,
     environment: config.ENVIRONMENT,
     publicUrl,
+    facts: createPulse({ metrics, clock }, { name: ownerOf(nodeName(dataDir)), version: VERSION, role }),
     ...(issuance === undefined ? {} : { firmKeyIssuance: issuance === "enabled" }),
   });
   await identity.start();
@@ -379,7 +390,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const cursors = createCursors(keys[0], keys.slice(1));
   const payloads = await startPayloadStore(base, sql);
 
-  const identity = await startIdentity(base, { database, sealer, publicUrl });
+  const identity = await startIdentity(base, { database, sealer, publicUrl, role: options.role });
   const { pool, validators, jobs } = await startWorkers(base, sealer);
   let deliverer: Deliverer | undefined;
   const relay = alsoTelling(startRelay({ sql, streams, log, metrics }), () => deliverer?.poke());
@@ -458,16 +469,12 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   return {
     sql,
     masterKeyId: sealer.keyId,
-    identity,
-    streams,
-    actors,
-    pool,
-    limiter,
-    rows,
+    ...{ identity, streams, actors, pool, limiter, rows },
     ...people,
     registrations,
     whiteLabel,
     peers,
+    expiries: () => accessPoint?.keys.expiries() ?? [],
     documentBytes: async (id) => (await orTemporary(findPayloadBytes(sql, id))) ?? 0,
     release: (id) => actors.ask(document, id, "Release", null),
     dispatch: async () => {

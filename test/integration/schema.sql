@@ -64,6 +64,7 @@ table audit_entry
   index audit_entry_age: CREATE INDEX audit_entry_age ON public.audit_entry USING btree (occurred_at)
   index audit_entry_firm: CREATE INDEX audit_entry_firm ON public.audit_entry USING btree (firm_id, "position" DESC) WHERE (firm_id IS NOT NULL)
   index audit_entry_integrator: CREATE INDEX audit_entry_integrator ON public.audit_entry USING btree (integrator_id, "position" DESC) WHERE (integrator_id IS NOT NULL)
+  index audit_entry_operator: CREATE INDEX audit_entry_operator ON public.audit_entry USING btree ("position" DESC) WHERE ((firm_id IS NULL) AND (integrator_id IS NULL))
   trigger audit_entry_kept: CREATE TRIGGER audit_entry_kept BEFORE DELETE OR UPDATE ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION keep_audit_entry()
   trigger audit_entry_not_emptied: CREATE TRIGGER audit_entry_not_emptied BEFORE TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION keep_audit_entry()
 
@@ -193,6 +194,17 @@ table consent_offer
   index consent_offer_key: CREATE INDEX consent_offer_key ON public.consent_offer USING btree (key_id)
   index consent_offer_reference: CREATE INDEX consent_offer_reference ON public.consent_offer USING btree (integrator_id, customer_reference) WHERE (customer_reference IS NOT NULL)
   index consent_offer_target: CREATE INDEX consent_offer_target ON public.consent_offer USING btree (integrator_id, target_identifier, created_at DESC)
+
+table console_session
+  token_hmac bytea not null
+  id uuid not null
+  created_at timestamp with time zone not null
+  seen_at timestamp with time zone not null
+  expires_at timestamp with time zone not null
+  constraint console_session_token_hmac_check: CHECK ((octet_length(token_hmac) = 32))
+  constraint console_session_pkey: PRIMARY KEY (token_hmac)
+  constraint console_session_id_key: UNIQUE (id)
+  index console_session_expiry: CREATE INDEX console_session_expiry ON public.console_session USING btree (expires_at)
 
 table dispatcher
   owner text not null
@@ -620,6 +632,7 @@ table mls_duty
 table node
   id uuid not null
   seen_at timestamp with time zone not null
+  facts jsonb
   constraint node_pkey: PRIMARY KEY (id)
 
 table oauth_client
@@ -709,6 +722,7 @@ table onboarding_request
   index onboarding_newest: CREATE INDEX onboarding_newest ON public.onboarding_request USING btree (created_at DESC)
   index onboarding_open_dic: CREATE UNIQUE INDEX onboarding_open_dic ON public.onboarding_request USING btree (integrator_id, dic) WHERE (status <> ALL (ARRAY['blocked'::text, 'revoked'::text]))
   index onboarding_open_ref: CREATE UNIQUE INDEX onboarding_open_ref ON public.onboarding_request USING btree (integrator_id, customer_ref) WHERE (status <> ALL (ARRAY['blocked'::text, 'revoked'::text]))
+  index onboarding_waiting: CREATE INDEX onboarding_waiting ON public.onboarding_request USING btree (created_at) WHERE (status = ANY (ARRAY['awaiting_pfs'::text, 'action_required'::text]))
 
 table outbox
   id bigint not null generated always as identity
@@ -1174,6 +1188,7 @@ table webhook_endpoint
   constraint webhook_endpoint_failures_check: CHECK ((failures >= 0))
   constraint webhook_endpoint_pkey: PRIMARY KEY (id)
   constraint webhook_endpoint_owner_id_origin_key: UNIQUE (owner_id, origin)
+  index webhook_endpoint_failing: CREATE INDEX webhook_endpoint_failing ON public.webhook_endpoint USING btree (failures DESC) WHERE (failures > 0)
 
 table webhook_subscription
   id uuid not null
@@ -3664,6 +3679,18 @@ AS $function$
     else p_offer.status
   end
 $function$
+
+CREATE OR REPLACE FUNCTION public.open_console_session(p_token bytea, p_id uuid, p_now timestamp with time zone, p_expires timestamp with time zone, p_max integer)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  -- Two that sign in at once take turns, so that the bound holds.
+  perform pg_advisory_xact_lock(hashtextextended('console sessions', 0));
+  insert into console_session (token_hmac, id, created_at, seen_at, expires_at) values (p_token, p_id, p_now, p_now, p_expires);
+  delete from console_session where token_hmac in (
+    select token_hmac from console_session order by created_at desc, token_hmac offset p_max);
+end $function$
 
 CREATE OR REPLACE FUNCTION public.open_refresh_family(p_family bytea, p_current bytea, p_key uuid, p_generation integer, p_scopes text[], p_now timestamp with time zone, p_expires timestamp with time zone, p_families_max integer, p_audit jsonb DEFAULT NULL::jsonb)
  RETURNS boolean

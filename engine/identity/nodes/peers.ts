@@ -8,6 +8,7 @@ import type { Log } from "../../base/log.js";
 import { beatNode, leaseRate, removeNode } from "../../storage/rates.js";
 import type { RateLease, RateRequest } from "../../storage/rates.js";
 import type { Sql } from "../../storage/sql.js";
+import type { NodeFacts } from "./pulse.js";
 
 /** The nodes that are alive, this one included. */
 export interface Peers {
@@ -25,16 +26,23 @@ export interface Peers {
   stop(): Promise<void>;
 }
 
+interface PeerPorts {
+  readonly sql: Sql;
+  readonly nodeId: string;
+  readonly log: Log;
+  /** What this node says of itself with each beat. @default nothing */
+  readonly facts?: (() => Promise<NodeFacts>) | undefined;
+}
+
 /** Makes this node's place among its peers; it says nothing before `start`. */
-export function createPeers(ports: { readonly sql: Sql; readonly nodeId: string; readonly log: Log }): Peers {
-  const { sql, nodeId, log } = ports;
+export function createPeers({ sql, nodeId, log, facts }: PeerPorts): Peers {
   // Bounded by the nodes of the installation.
   const alive = new Set<string>();
   let interval: NodeJS.Timeout | undefined;
 
   const beat = async (): Promise<void> => {
     try {
-      const seen = await beatNode(sql, nodeId);
+      const seen = await beatNode(sql, nodeId, facts === undefined ? null : { ...(await facts()) });
       alive.clear();
       for (const id of seen) if (id !== nodeId) alive.add(id);
     } catch (error) {

@@ -67,6 +67,7 @@ export const ROW_ENDS: Readonly<Record<string, RowEnd>> = {
   failed_credential: pruned("pruneFailures"),
   metered_event: pruned("pruneMetered"),
   oauth_code: pruned("pruneOAuthCodes"),
+  console_session: pruned("pruneConsoleSessions"),
   person_session: pruned("pruneSessions"),
   rate_window: pruned("pruneRates"),
   refresh_family: pruned("pruneRefreshFamilies"),

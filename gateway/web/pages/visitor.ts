@@ -16,14 +16,12 @@ interface Headers {
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 const COOKIE_TOKEN_BYTES = 32;
 
-/** Cookies of one deployment. */
-export interface Visitors {
+/** The tokens that browsers hold in a cookie, and the forms that are made for them. */
+export interface BrowserTokens {
   /** The token of the browser; undefined where it has none of ours. */
   tokenOf(request: Headers): string | undefined;
   /** A fresh token of a visit. */
   newToken(): string;
-  /** The header that gives the browser a token. */
-  cookie(token: string): string;
   /** What forms carry that are made for a token. */
   formTokenOf(token: string): string;
   /** Whether the browser does not say that another site has sent the request. */
@@ -35,6 +33,12 @@ export interface Visitors {
   isOwnForm(request: Headers, token: string | undefined, given: string | undefined): token is string;
 }
 
+/** Cookies of one deployment. */
+export interface Visitors extends BrowserTokens {
+  /** The header that gives the browser a token. */
+  cookie(token: string): string;
+}
+
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 const isOwnSite = (request: Headers): boolean => {
@@ -42,25 +46,38 @@ const isOwnSite = (request: Headers): boolean => {
   return site === undefined || site === "same-origin" || site === "none";
 };
 
+const formTokenOf = (token: string): string => digest(`form:${token}`).toString("base64url");
+
+/** @param nameOf  the cookie's name as a request has it */
+export const browserTokens = (nameOf: (request: Headers) => string): BrowserTokens => ({
+  tokenOf: (request) => {
+    const name = nameOf(request);
+    const values = (request.header("cookie") ?? "")
+      .split(";")
+      .map((pair) => pair.trim())
+      .filter((pair) => pair.startsWith(`${name}=`))
+      .map((pair) => pair.slice(name.length + 1));
+    // Two of one name are a sign that somebody else has set one.
+    const [value] = values;
+    return values.length === 1 && value !== undefined && TOKEN.test(value) ? value : undefined;
+  },
+  newToken: () => randomBytes(COOKIE_TOKEN_BYTES).toString("base64url"),
+  formTokenOf,
+  isOwnSite,
+  isOwnForm: (request, token, given): token is string => {
+    if (token === undefined || given === undefined || !isOwnSite(request)) return false;
+    return timingSafeEqual(digest(formTokenOf(token)), digest(given));
+  },
+});
+
 /**
  * @param publicUrl over https the cookie has the prefix __Host-, which no other host and no plain connection can set
  */
 export function createVisitors(publicUrl: string): Visitors {
   const isSecure = publicUrl.startsWith("https:");
   const name = isSecure ? "__Host-kurier" : "kurier";
-  const formTokenOf = (token: string): string => digest(`form:${token}`).toString("base64url");
   return {
-    tokenOf: (request) => {
-      const values = (request.header("cookie") ?? "")
-        .split(";")
-        .map((pair) => pair.trim())
-        .filter((pair) => pair.startsWith(`${name}=`))
-        .map((pair) => pair.slice(name.length + 1));
-      // Two of one name are a sign that somebody else has set one.
-      const [value] = values;
-      return values.length === 1 && value !== undefined && TOKEN.test(value) ? value : undefined;
-    },
-    newToken: () => randomBytes(COOKIE_TOKEN_BYTES).toString("base64url"),
+    ...browserTokens(() => name),
     cookie: (token) =>
       [
         `${name}=${token}`,
@@ -70,12 +87,6 @@ export function createVisitors(publicUrl: string): Visitors {
         "SameSite=Lax",
         ...(isSecure ? ["Secure"] : []),
       ].join("; "),
-    formTokenOf,
-    isOwnSite,
-    isOwnForm: (request, token, given): token is string => {
-      if (token === undefined || given === undefined || !isOwnSite(request)) return false;
-      return timingSafeEqual(digest(formTokenOf(token)), digest(given));
-    },
   };
 }
 

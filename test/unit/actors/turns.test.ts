@@ -28,6 +28,7 @@ const OWNERLESS: Readonly<Record<string, string>> = {
   signing_key: "keys of the deployment",
   master_key: "the same",
   failed_credential: "counters of guesses",
+  console_session: "operators' own: who is signed in to the console",
 };
 const stateTables = new Set(
   [...migrations.matchAll(/^create table (\w+)/gm)]

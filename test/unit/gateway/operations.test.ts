@@ -89,7 +89,7 @@ describe("the sources of the product", () => {
     expect(routesFiles.length).toBeGreaterThan(8);
     for (const path of routesFiles)
       expect(importing(sources, path), path).toEqual([
-        expect.stringMatching(/^gateway\/start\/(operations|operators)\.ts$/),
+        expect.stringMatching(/^gateway\/start\/(operations|operators|console\/console)\.ts$/),
       ]);
   });
 

@@ -1,0 +1,246 @@
+/**
+ * The heartbeat of an engine: what operators see at a glance. It is put into words and columns once, here; the console
+ * draws them as a page and `kurier top` as lines.
+ */
+import { DAY_MS } from "../../../engine/base/clock.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { firstChars } from "../../../engine/base/text.js";
+
+/** Numbers in the second, of one process or of all. */
+interface Pace {
+  readonly requests: number;
+  readonly accepted: number;
+  readonly received: number;
+  readonly attempts: number;
+  readonly delivered: number;
+  readonly events: number;
+}
+
+/** What is known of an engine at one instant. Times are RFC 3339. */
+export interface Heartbeat {
+  readonly at: string;
+  readonly environment: string;
+  readonly nodes: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly role: string;
+    readonly startedAt: string | null;
+    readonly perSecond: Pace | null;
+  }[];
+  /** Of all nodes. */
+  readonly perSecond: Pace;
+  /** Sent documents by state. */
+  readonly documents: readonly { readonly state: string; readonly count: number }[];
+  /** Age of the oldest dispatch that is due. */
+  readonly oldestDue_s: number;
+  readonly streams: readonly { readonly stream: string; readonly pending: number; readonly oldestAge_s: number }[];
+  readonly receivers: readonly {
+    readonly receiver: string;
+    readonly waiting: number;
+    readonly attempts: number;
+    readonly oldest_s: number;
+  }[];
+  readonly webhooks: readonly {
+    readonly origin: string;
+    readonly failures: number;
+    readonly restUntil: string | null;
+  }[];
+  readonly evidence: { readonly index: number; readonly hash: string; readonly storedAt: string | null };
+  readonly certificates: readonly {
+    readonly usage: string;
+    readonly name: string;
+    readonly notAfter: string;
+    readonly days: number;
+  }[];
+  /** What waits for a person. */
+  readonly reviews: {
+    readonly registrations: number;
+    readonly whiteLabel: number;
+    readonly onboarding: number;
+    readonly held: number;
+  };
+}
+
+/** How a value is: `late` needs a look, `bad` needs a hand. */
+export type Tone = "well" | "late" | "bad";
+
+/** One value, with the word that a reader hears who sees no colour. */
+export interface Cell {
+  readonly text: string;
+  /** @default well */
+  readonly tone?: Tone;
+  /** Whether digits stand below digits. @default false */
+  readonly isNumber?: boolean;
+}
+
+/** Numbers that stand large above everything. */
+interface Figure extends Cell {
+  readonly name: string;
+}
+
+/** One table of the heartbeat. */
+export interface HeartbeatSection {
+  readonly id: string;
+  readonly title: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+  /** Stands where there are no rows. */
+  readonly empty: string;
+}
+
+const text = (value: string): Cell => ({ text: value });
+const number = (value: number, tone: Tone = "well"): Cell => ({ text: whole(value), tone, isNumber: true });
+
+const whole = (value: number): string => value.toLocaleString("en", { maximumFractionDigits: 0 });
+/** Slow paces keep a digit, so that one document a minute is not none. */
+const pace = (value: number): string => (value === 0 || value >= 10 ? whole(value) : value.toFixed(value < 1 ? 2 : 1));
+
+const UNITS = [
+  ["d", 86_400],
+  ["h", 3_600],
+  ["min", 60],
+  ["s", 1],
+] as const;
+
+/** An age in its largest unit that is one or more. */
+export function ageOf(seconds: number): string {
+  const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? ["s", 1];
+  return `${Math.floor(seconds / size)} ${unit}`;
+}
+
+const ageCell = (seconds: number): Cell => ({
+  text: ageOf(seconds),
+  tone: seconds > LIMITS.heartbeat_stuck_s ? "bad" : seconds > LIMITS.heartbeat_late_s ? "late" : "well",
+  isNumber: true,
+});
+
+/** An instant of the heartbeat without its fraction, as people read it. */
+export const instantText = (instant: string): string => instant.replace("T", " ").replace(/(?:\.\d+)?Z$/, " UTC");
+
+/** The figures that stand above the tables. */
+export function figuresOf(beat: Heartbeat): readonly Figure[] {
+  const open = beat.documents.filter(({ state }) => OPEN.has(state)).reduce((sum, { count }) => sum + count, 0);
+  const waiting = Object.values(beat.reviews).reduce((sum, count) => sum + count, 0);
+  return [
+    { name: "accepted a second", text: pace(beat.perSecond.accepted) },
+    { name: "delivered a second", text: pace(beat.perSecond.delivered) },
+    { name: "received a second", text: pace(beat.perSecond.received) },
+    { name: "events told a second", text: pace(beat.perSecond.events) },
+    { name: "documents under way", text: whole(open) },
+    { name: "oldest due dispatch", ...ageCell(beat.oldestDue_s) },
+    { name: "wait for a person", text: whole(waiting), tone: waiting > 0 ? "late" : "well" },
+    { name: "nodes", text: whole(beat.nodes.length) },
+  ];
+}
+
+const OPEN: ReadonlySet<string> = new Set(["queued", "sent"]);
+const FAILED: ReadonlySet<string> = new Set(["send_failed", "delivery_failed"]);
+
+const certificateTone = (days: number): Tone =>
+  days <= LIMITS.heartbeat_certificate_days
+    ? "bad"
+    : days * DAY_MS <= LIMITS.certificate_expiry_notice_ms
+      ? "late"
+      : "well";
+
+const review = (name: string, count: number): readonly Cell[] => [
+  text(name),
+  number(count, count > 0 ? "late" : "well"),
+];
+
+/** The tables, in the order in which an operator looks at them. */
+export const sectionsOf = (beat: Heartbeat): readonly HeartbeatSection[] => [
+  {
+    id: "documents",
+    title: "Documents by state",
+    columns: ["State", "Documents"],
+    rows: beat.documents.map(({ state, count }) => [
+      text(state.replace("_", " ")),
+      number(count, count > 0 && FAILED.has(state) ? "late" : "well"),
+    ]),
+    empty: "None was sent yet.",
+  },
+  {
+    id: "receivers",
+    title: "Slowest receivers",
+    columns: ["Receiver", "Waiting", "Attempts", "Oldest"],
+    rows: beat.receivers.map(({ receiver, waiting, attempts, oldest_s }) => [
+      text(receiver),
+      number(waiting),
+      number(attempts),
+      ageCell(oldest_s),
+    ]),
+    empty: "Nothing waits for a receiver that was tried.",
+  },
+  {
+    id: "webhooks",
+    title: "Failing webhooks",
+    columns: ["Receiver of events", "Failures in a row", "Rests until"],
+    rows: beat.webhooks.map(({ origin, failures, restUntil }) => [
+      text(origin),
+      number(failures, restUntil === null ? "late" : "bad"),
+      text(restUntil === null ? "tried now" : instantText(restUntil)),
+    ]),
+    empty: "Every receiver of events answers.",
+  },
+  {
+    id: "reviews",
+    title: "Waiting for a person",
+    columns: ["What", "Waiting"],
+    rows: [
+      review("registrations in review", beat.reviews.registrations),
+      review("White Label operations in review", beat.reviews.whiteLabel),
+      review("onboarding requests", beat.reviews.onboarding),
+      review("received documents without a verdict", beat.reviews.held),
+    ],
+    empty: "Nothing.",
+  },
+  {
+    id: "certificates",
+    title: "Certificates",
+    columns: ["Use", "Name", "Ends", "Days left"],
+    rows: beat.certificates.map(({ usage, name, notAfter, days }) => [
+      text(usage.replace("_", " ")),
+      text(name),
+      text(instantText(notAfter)),
+      number(days, certificateTone(days)),
+    ]),
+    empty: "This engine has no access point.",
+  },
+  {
+    id: "evidence",
+    title: "Chain of evidence",
+    columns: ["Records", "Hash of the last", "Stored"],
+    rows: [
+      [
+        number(beat.evidence.index),
+        text(firstChars(beat.evidence.hash, HASH_CHARS)),
+        text(beat.evidence.storedAt === null ? "nothing yet" : instantText(beat.evidence.storedAt)),
+      ],
+    ],
+    empty: "None.",
+  },
+  {
+    id: "streams",
+    title: "Streams",
+    columns: ["Stream", "Pending", "Oldest"],
+    rows: beat.streams.map(({ stream, pending, oldestAge_s }) => [text(stream), number(pending), ageCell(oldestAge_s)]),
+    empty: "None.",
+  },
+  {
+    id: "nodes",
+    title: "Nodes",
+    columns: ["Node", "Version", "Role", "Since", "Requests a second"],
+    rows: beat.nodes.map(({ name, version, role, startedAt, perSecond }) => [
+      text(name),
+      text(version),
+      text(role),
+      text(startedAt === null ? "unknown" : instantText(startedAt)),
+      { text: perSecond === null ? "unknown" : pace(perSecond.requests), isNumber: true },
+    ]),
+    empty: "None says that it is alive.",
+  },
+];
+
+/** Enough of a hash to compare two by eye. */
+const HASH_CHARS = 16;
