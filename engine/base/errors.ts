@@ -369,10 +369,11 @@ export const ERRORS = {
     { sapi: "PARTICIPANT_UNDER_WAY" },
     "Another operation on this participant is open or under review; wait for its end.",
   ),
-  WHITE_LABEL_STATE: row(
-    409,
-    { sapi: "WHITE_LABEL_STATE" },
-    "Only an operation under review is released, and only when the registry says who has the participant.",
+  WHITE_LABEL_STATE: row(409, { sapi: "WHITE_LABEL_STATE" }, "Only an operation under review is released."),
+  REGISTRY_SILENT: row(
+    503,
+    { sapi: "REGISTRY_SILENT", retryable: true },
+    "The registry does not say who has the participant, or does not take what is missing of it; the review stays open. Ask again when the registry answers.",
   ),
   ONBOARDING_STATE: row(
     409,

@@ -231,7 +231,7 @@ export const LIMITS = {
   webhook_claim_rest_ms: 10,
   webhook_claim_idle_rest_ms: 100,
   webhook_feed_rest_ms: 100,
-  /** How long a delivery is kept that succeeded, and any other; how many go by one statement, and how often. Ours. */
+  /** How long a delivery is kept that succeeded, any other or a test; how many go at once, and how often. Ours. */
   webhook_delivered_kept_ms: 7 * DAY_MS,
   webhook_kept_ms: 30 * DAY_MS,
   webhook_prune_batch: 1_000,
@@ -1119,6 +1119,13 @@ export const LIMITS = {
   connector_page_default: 50,
   connector_documents_read_at_once: 4,
   /**
+   * What a document takes while the Connector reads its words, in times its own octets: as it is opened, and as a
+   * worker has it; the octets of all that are read so on a node, and how many may wait for room. Ours.
+   */
+  connector_read_copies: 2,
+  connector_reads_bytes_max: 64 * MiB,
+  connector_reads_waiting_max: 1_024,
+  /**
    * How long a staged document waits to be sent before it is cancelled, and how long a cancelled one is kept. Ours: as
    * an item of the Box that has ended.
    */
@@ -1194,6 +1201,7 @@ export const HEAP_SHARES = {
   arrivals_bytes_max: 1 / 4,
   evidence_bytes_max: 1 / 4,
   responses_bytes_max: 1 / 4,
+  connector_reads_bytes_max: 1 / 8,
 } as const satisfies Partial<Record<keyof typeof LIMITS, number>>;
 
 /** Relations that the numbers must keep; each says what breaks otherwise. */

@@ -1,4 +1,7 @@
 /** What the operations of the Connector are made of. */
+import { LIMITS } from "../../engine/base/limits.js";
+import { budget } from "../../engine/base/memory/budgets.js";
+import { createOctets } from "../../engine/base/memory/octets.js";
 import { createDocument } from "../../engine/documents/connector/create.js";
 import type { CreateBody } from "../../engine/documents/connector/create.js";
 import {
@@ -24,18 +27,22 @@ interface ConnectorParts extends DocumentParts {
 }
 
 /** Documents: handed over by the path of all documents; what was staged is moved by the actor of the document. */
-export const connectorDocumentPorts = (parts: ConnectorParts) => ({
-  create: (body: CreateBody, facts: Parameters<typeof createDocument>[2]) =>
-    createDocument(
-      { find: (company) => parts.lookups.directory.find(company), send: sendPorts(parts).send },
-      body,
-      facts,
-    ),
-  documents: (customer: Customer, asked: ConnectorAsked) => readConnectorDocuments(parts, customer, asked),
-  document: (customer: Customer, id: string) => readConnectorDocument(parts, customer, id),
-  operate: ({ id, ...step }: Omit<StagedStep, "audit">, actor: Actor) =>
-    parts.actors.ask(parts.document, id, "OperateStaged", { ...step, audit: stampOf(actor, parts.clock) }),
-});
+export const connectorDocumentPorts = (parts: ConnectorParts) => {
+  const room = createOctets(budget("connector_reads_bytes_max"), LIMITS.connector_reads_waiting_max);
+  return {
+    create: (body: CreateBody, facts: Parameters<typeof createDocument>[2]) =>
+      createDocument(
+        { find: (company) => parts.lookups.directory.find(company), send: sendPorts(parts).send },
+        body,
+        facts,
+      ),
+    documents: (customer: Customer, asked: ConnectorAsked) =>
+      readConnectorDocuments({ ...parts, room }, customer, asked),
+    document: (customer: Customer, id: string) => readConnectorDocument({ ...parts, room }, customer, id),
+    operate: ({ id, ...step }: Omit<StagedStep, "audit">, actor: Actor) =>
+      parts.actors.ask(parts.document, id, "OperateStaged", { ...step, audit: stampOf(actor, parts.clock) }),
+  };
+};
 
 /** What belongs to a document, sent or received. */
 export const connectorRecordPorts = (parts: ConnectorParts) => ({

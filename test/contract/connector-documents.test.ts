@@ -351,12 +351,17 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
     expect(packet.json).toMatchObject({
       documentId: json["id"],
       direction: "outbound",
-      evidence: { documentId: json["id"] },
+      evidence: {
+        documentId: json["id"],
+        links: { self: `/api/v1/connector/documents/${String(json["id"])}/evidence?${as(SELLER)}` },
+      },
       attempts: expect.any(Array),
       timeline: expect.any(Array),
       versions: { ruleSets: expect.any(Array) },
     });
     expect(packet.text).not.toContain("Paper");
+    // Whoever holds a key for the Connector follows its own links only.
+    expect(packet.text.match(/"\/api\/[^"]*/gu)?.filter((link) => !link.startsWith('"/api/v1/connector/'))).toEqual([]);
   });
 
   test("a document of one customer is 404 for another, with the words of one that never was", async () => {

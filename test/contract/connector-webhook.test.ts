@@ -273,6 +273,23 @@ describe.each(serverForms)("the %s form", (form) => {
       expect(deliveries.json["deliveries"]).toHaveLength(2);
     });
 
+    test("a repeat under its key answers its suite also after the webhook was switched off; a new key starts none then", async () => {
+      const { token } = await account();
+      const key = randomUUID();
+      const started = await suite(token, wish, key);
+      expect((await put(token, { url: URL, active: false })).json["webhook"]).toMatchObject({ active: false });
+      const again = await suite(token, wish, key);
+      expect([again.status, again.json["id"]]).toEqual([200, started.json["id"]]);
+      expect(faultOf(await suite(token, { ...wish, scenarios: ["success"] }, key))).toEqual([
+        409,
+        "IDEMPOTENCY_CONFLICT",
+      ]);
+      const fresh = randomUUID();
+      expect(faultOf(await suite(token, wish, fresh))).toEqual([409, "WEBHOOK_INACTIVE"]);
+      await put(token);
+      expect((await suite(token, wish, fresh)).status).toBe(202);
+    });
+
     test("a suite without a key, without scenarios or with an unknown one is refused by its field", async () => {
       const { token } = await account();
       for (const [body, key, field] of [

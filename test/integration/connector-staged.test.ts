@@ -1,10 +1,20 @@
-/** Staged documents with two engines on one database: races, a create a hundred times at once, and their end. */
+/** Staged documents with two engines on one database: races, a create fifty times at once, and their end. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { systemClock } from "../../engine/base/clock.js";
+import { createCursors } from "../../engine/base/cursors.js";
+import type { FirmId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { createOctets } from "../../engine/base/memory/octets.js";
+import { readConnectorDocuments } from "../../engine/documents/connector/reads.js";
 import { pruneStaged } from "../../engine/documents/connector/staged.js";
+import { openKeyring } from "../../engine/storage/keyring/keyring.js";
+import { parseDocument } from "../../validators/summary.js";
+import { SCAN_LIMITS } from "../../validators/xml/limits.js";
 import { connectorError } from "../support/connector.js";
 import { createAtOnce, CUSTOMER, startConnectorNodes } from "../support/connector-nodes.js";
 import type { ConnectorNodes } from "../support/connector-nodes.js";
+import { MASTER_KEY } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { startReceiver } from "../support/receiver.js";
 
@@ -54,8 +64,8 @@ test("said twenty times at once on two nodes, send sends once", async () => {
 });
 
 test.each(["send", "stage"] as const)(
-  "a hundred identical creates at once on two nodes make one document to %s, the rest are told so",
-  (delivery) => createAtOnce(nodes, nodes.invoice(delivery), 100),
+  "fifty identical creates at once on two nodes make one document to %s, and every other ends as its repeat",
+  (delivery) => createAtOnce(nodes, nodes.invoice(delivery), 50),
 );
 
 test("the account's webhook is told that a staged document was queued and that it was cancelled", async () => {
@@ -75,6 +85,47 @@ test("the account's webhook is told that a staged document was queued and that i
   ]);
   await call(0)("DELETE", "/webhook");
   await receiver.close();
+});
+
+test("a page of the list opens each document in its share of the octets, and gives every one of them back", async () => {
+  const ids = [await staged(), await staged(), await staged()];
+  const [firm] = await sql()<{ firmId: FirmId }[]>`select firm_id as "firmId" from document where id = ${ids[0] ?? ""}`;
+  if (firm === undefined) throw new Error("the document is there");
+  const octets = createOctets(1, ids.length);
+  const taken: number[] = [];
+  const held: number[] = [];
+  const { documents } = await readConnectorDocuments(
+    {
+      sql: sql(),
+      clock: systemClock,
+      cursors: createCursors(MASTER_KEY),
+      sealer: (await openKeyring(sql(), [MASTER_KEY], systemClock)).sealer,
+      validators: {
+        parse: (payload) => {
+          held.push(octets.taken() - payload.length * LIMITS.connector_read_copies);
+          return Promise.resolve(parseDocument({ bytes: payload, limits: SCAN_LIMITS, linesMax: 1 }));
+        },
+      },
+      room: {
+        ...octets,
+        take: (bytes) => {
+          taken.push(bytes);
+          return octets.take(bytes);
+        },
+      },
+    },
+    { firmId: firm.firmId, customerRef: CUSTOMER },
+    {
+      ...{ direction: "outbound", state: undefined, type: undefined, createdAfter: undefined, cursor: undefined },
+      limit: LIMITS.connector_page_max,
+    },
+  );
+  expect(documents.map(({ id }) => id)).toEqual(expect.arrayContaining(ids));
+  expect(documents.every(({ amounts }) => amounts.total === "88.19")).toBe(true);
+  // There is room for no more than one at a time.
+  expect([taken.length, taken.every((bytes) => bytes > 0)]).toEqual([documents.length, true]);
+  expect(held).toEqual(documents.map(() => 0));
+  expect(octets.taken()).toBe(0);
 });
 
 describe("the end of what nobody sends", () => {

@@ -8,6 +8,7 @@ import { systemClock } from "../../engine/base/clock.js";
 import type { FirmId, IntegratorId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
+import { readTestSuite, startTestSuite } from "../../engine/events/connector/tests.js";
 import { putConnectorWebhook, rotateConnectorSecret } from "../../engine/events/connector/webhook.js";
 import type { ShownWebhook } from "../../engine/events/connector/webhook.js";
 import { attemptDelivery } from "../../engine/events/webhooks/attempt.js";
@@ -184,4 +185,31 @@ test("deliveries that are old go with their attempts, and the keys of requests w
   expect(await world.db.sql`select idempotency_key as key from connector_request`).toEqual([
     { key: "key of 6 days ago" },
   ]);
+});
+
+test("a suite of tests keeps its verdict until all of it goes at once, whatever its deliveries came to", async () => {
+  const ports = { sql: world.db.sql, clock: systemClock };
+  const { suite } = await startTestSuite(ports, integratorId, {
+    ...{ firmId: firm, customerRef: "K-1", event: "document.failed", idempotencyKey: randomUUID() },
+    scenarios: ["success", "terminal_422", "signature"],
+  });
+  const read = () => readTestSuite(world.db.sql, integratorId, suite.id);
+  const age = (days: number) => world.db.sql`
+    update webhook_delivery set created_at = now() - ${days}::integer * interval '1 day' where test_run_id = ${suite.id}`;
+  receiver.script("/in", status(204));
+  for (const { deliveryId } of suite.scenarios) {
+    const claimed = await taken("one/1");
+    expect(claimed.deliveryId).toBe(deliveryId);
+    await attemptDelivery(portsOf("one/1"), claimed);
+  }
+  await world.db.sql`
+    update webhook_delivery set status = 'FAILED' where test_run_id = ${suite.id} and scenario = 'terminal_422'`;
+  const verdict = (await read()).scenarios;
+  expect(verdict.map((one) => one.status)).toEqual(["passed", "failed", "failed"]);
+  await age(29);
+  await pruneDeliveries(world.db.sql);
+  expect((await read()).scenarios).toEqual(verdict);
+  await age(31);
+  expect(await pruneDeliveries(world.db.sql)).toBe(3);
+  await expect(read()).rejects.toMatchObject({ reason: "NOT_FOUND" });
 });

@@ -1165,8 +1165,9 @@ table webhook_delivery
   constraint webhook_delivery_status_check: CHECK ((status = ANY (ARRAY['PENDING'::text, 'RETRYING'::text, 'SUCCESS'::text, 'FAILED'::text])))
   constraint webhook_delivery_subscription_id_fkey: FOREIGN KEY (subscription_id) REFERENCES webhook_subscription(id)
   constraint webhook_delivery_pkey: PRIMARY KEY (id)
-  index webhook_delivery_age_other: CREATE INDEX webhook_delivery_age_other ON public.webhook_delivery USING btree (created_at) WHERE (status <> 'SUCCESS'::text)
-  index webhook_delivery_age_taken: CREATE INDEX webhook_delivery_age_taken ON public.webhook_delivery USING btree (created_at) WHERE (status = 'SUCCESS'::text)
+  index webhook_delivery_age_other: CREATE INDEX webhook_delivery_age_other ON public.webhook_delivery USING btree (created_at) WHERE ((status <> 'SUCCESS'::text) AND (scenario IS NULL))
+  index webhook_delivery_age_taken: CREATE INDEX webhook_delivery_age_taken ON public.webhook_delivery USING btree (created_at) WHERE ((status = 'SUCCESS'::text) AND (scenario IS NULL))
+  index webhook_delivery_age_test: CREATE INDEX webhook_delivery_age_test ON public.webhook_delivery USING btree (created_at) WHERE (scenario IS NOT NULL)
   index webhook_delivery_customer: CREATE INDEX webhook_delivery_customer ON public.webhook_delivery USING btree (subscription_id, customer_ref, "position") WHERE (customer_ref IS NOT NULL)
   index webhook_delivery_dead: CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (owner_id, firm_id, "position") WHERE ((status = 'FAILED'::text) AND (resolved_at IS NULL))
   index webhook_delivery_document: CREATE INDEX webhook_delivery_document ON public.webhook_delivery USING btree (document_id, subscription_id, place) WHERE (due_at IS NOT NULL)
@@ -3721,14 +3722,26 @@ begin
     delete from webhook_delivery as d where d.id in (
       (
         select o.id from webhook_delivery as o
-        where o.status = 'SUCCESS' and o.created_at < now() - p_success_ms * interval '1 millisecond'
+        where o.status = 'SUCCESS' and o.scenario is null
+          and o.created_at < now() - p_success_ms * interval '1 millisecond'
         order by o.created_at limit p_limit
       )
       union all
       (
         select o.id from webhook_delivery as o
-        where o.status <> 'SUCCESS' and o.created_at < now() - p_other_ms * interval '1 millisecond'
+        where o.status <> 'SUCCESS' and o.scenario is null
+          and o.created_at < now() - p_other_ms * interval '1 millisecond'
         order by o.created_at limit p_limit
+      )
+      union all
+      (
+        select t.id
+        from (
+          select o.test_run_id from webhook_delivery as o
+          where o.scenario is not null and o.created_at < now() - p_other_ms * interval '1 millisecond'
+          order by o.created_at limit p_limit
+        ) as old
+        join webhook_delivery as t on t.test_run_id = old.test_run_id and t.scenario is not null
       )
       union all
       (
@@ -4764,7 +4777,9 @@ declare
 begin
   select * into v_subscription from webhook_subscription
     where integrator_id = p_integrator and firm_id is null and deleted_at is null for key share;
-  if v_subscription.active is not true then
+  if v_subscription.active is not true and not exists (
+    select 1 from connector_request as r where r.subscription_id = v_subscription.id and r.idempotency_key = p_key
+  ) then
     return query select 'inactive', null::uuid;
     return;
   end if;

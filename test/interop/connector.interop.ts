@@ -1,6 +1,7 @@
 /**
- * An integrator's whole round through the Connector with a recipient behind phase4: create, AS4, the event of the
- * delivery, the buyer's answer in the document, and an answer of ours to what phase4 sends.
+ * An integrator's whole round through the Connector with a recipient behind phase4: create, AS4, the delivery told by the
+ * webhook, the buyer's answer in the document, and an answer of ours to what phase4 sends. What phase4 answers is written
+ * here, for it has no words for it; test/integration/as4-two-engines-connector.test.ts has a Connector on either side.
  */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -14,6 +15,8 @@ import {
 import { connectorCalls, connectorInvoice, SELLER } from "../support/connector.js";
 import type { ConnectorCall } from "../support/connector.js";
 import { accessToken, invoiceXml } from "../support/engine.js";
+import { hear } from "../support/connector-receiver.js";
+import type { Hearing } from "../support/connector-receiver.js";
 import { eventually } from "../support/eventually.js";
 import { invoiceResponseIn } from "../support/responses.js";
 import { payloadIn, startPair, THEIRS } from "./pair.js";
@@ -23,19 +26,24 @@ type Json = Readonly<Record<string, unknown>>;
 
 let pair: Pair;
 let call: ConnectorCall;
+let hearing: Hearing;
 
 beforeAll(async () => {
   pair = await startPair();
-  call = connectorCalls(pair.us.sandbox, await accessToken(pair.us.sandbox, pair.us.sandbox.integrator));
+  const { sandbox } = pair.us;
+  const token = await accessToken(sandbox, sandbox.integrator);
+  call = connectorCalls(sandbox, token);
+  hearing = await hear(sandbox, token, sandbox.sender.firmId);
 });
 afterAll(async () => {
   await pair.stop();
+  await hearing.close();
 });
 
 const QUERY = `customerRef=${SELLER}`;
 const detail = async (id: string): Promise<Json> => (await call("GET", `/documents/${id}?${QUERY}`)).json;
 
-test("what the Connector creates is delivered to phase4, told as delivered, and shows the answer of phase4's customer", async () => {
+test("what the Connector creates is delivered to phase4, the signed webhook tells it, and the answer of phase4's customer is pushed and shown", async () => {
   const invoice = connectorInvoice("", {
     delivery: "stage",
     issueDate: "2026-11-20",
@@ -48,11 +56,10 @@ test("what the Connector creates is delivered to phase4, told as delivered, and 
   const { as4_message_id: messageId } = await pair.reaches(id, "delivered");
   const ubl = (await call("GET", `/documents/${id}/ubl?${QUERY}`)).text;
   expect((await pair.takenAs(messageId)).map(({ file }) => payloadIn(file))).toEqual([ubl]);
-  await eventually("the delivery is told", async () => {
-    const { json } = await call("GET", `/events?${QUERY}&limit=100`);
-    return (json["events"] as Json[]).some(
-      ({ type, documentId }) => type === "document.delivered" && documentId === id,
-    );
+  expect(await hearing.told("document.delivered", id)).toMatchObject({
+    customerRef: SELLER,
+    state: "delivered",
+    data: { direction: "outbound", type: "invoice", number: invoice["number"], response: null },
   });
   const { json: evidence } = await call("GET", `/documents/${id}/evidence?${QUERY}`);
   expect(evidence).toMatchObject({ documentId: id, as4MessageId: messageId, receipt: { sha256: expect.any(String) } });
@@ -68,11 +75,12 @@ test("what the Connector creates is delivered to phase4, told as delivered, and 
   });
   const about = { doctype: INVOICE_RESPONSE_DOCUMENT_TYPE, process: INVOICE_RESPONSE_PROFILE };
   expect(await pair.theySend(response, about)).toMatchObject({ result: "SUCCESS", receipt: ["matches"] });
-  await eventually("the answer is in the document", async () => (await detail(id))["response"] !== null);
+  expect(await hearing.answered(id)).toMatchObject({ data: { response_code: "AP", responder: "buyer" } });
   expect(await detail(id)).toMatchObject({
     state: "delivered",
     response: { status: "accepted", direction: "received" },
   });
+  expect(hearing.types(id)).toEqual(["document.queued", "document.delivered"]);
 });
 
 test("what phase4 sends is listed, acknowledged and answered through the Connector, and phase4 has the answer", async () => {

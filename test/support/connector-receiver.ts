@@ -1,9 +1,12 @@
 /** The webhook of an account on a running engine, with a receiver on this machine, as tests of the Connector use it. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 
+import type { Sandbox } from "../../engine/identity/sandbox.js";
 import { api } from "./partners.js";
+import { http } from "./engine.js";
 import type { HttpAnswer, TestEngine } from "./engine.js";
 import { eventually } from "./eventually.js";
+import { startReceiver } from "./receiver.js";
 import type { ReceivedCall } from "./receiver.js";
 
 /**
@@ -64,3 +67,59 @@ export const memberOf = (answer: HttpAnswer, name: string): string => {
   if (typeof value !== "string") throw new Error(`${answer.status} ${answer.text}`);
   return value;
 };
+
+/** What is pushed about one firm's documents from now on; each waits for it and holds that its signature is right. */
+export interface Hearing {
+  /** The Connector's events of a document, by their types. */
+  told(type: string, documentId: string): Promise<ReceivedCall["json"]>;
+  /** The arrival of the document of a number, which has an id of its own here. */
+  received(number: string): Promise<ReceivedCall["json"]>;
+  /** What the buyer answered: the Connector has no event for it, the Enterprise interface has. */
+  answered(documentId: string): Promise<ReceivedCall["json"]>;
+  /** The types of the Connector's events of a document, in the order in which they came. */
+  types(documentId: string): readonly unknown[];
+  close(): Promise<void>;
+}
+
+/** Points the account's webhook of the Connector, and one of a firm for answers, at a receiver on this machine. */
+export async function hear(sandbox: Sandbox, token: string, firmId: string): Promise<Hearing> {
+  const receiver = await startReceiver();
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const put = await http(
+    "PUT",
+    `${sandbox.baseUrl}/connector/webhook`,
+    headers,
+    JSON.stringify({ url: `${receiver.origin}/connector` }),
+  );
+  const post = await http(
+    "POST",
+    `${sandbox.baseUrl}/webhooks`,
+    { ...headers, "x-firm-id": firmId },
+    JSON.stringify({ url: `${receiver.origin}/answers`, events: ["document.response_received"] }),
+  );
+  const secrets = { "/connector": memberOf(put, "secret"), "/answers": memberOf(post, "secret") };
+  async function pushed(path: keyof typeof secrets, isIt: (json: ReceivedCall["json"]) => boolean) {
+    const call = await eventually(`an event is pushed to ${path}`, () =>
+      receiver.at(path).find(({ json }) => isIt(json)),
+    );
+    if (!isGenuine(call, secrets[path])) throw new Error(`the signature is wrong: ${call.body.toString("utf8")}`);
+    return call.json;
+  }
+  return {
+    told: (type, documentId) =>
+      pushed("/connector", (json) => json["type"] === type && json["documentId"] === documentId),
+    received: (number) =>
+      pushed("/connector", ({ type, data }) => type === "document.received" && data["number"] === number),
+    answered: (documentId) =>
+      pushed(
+        "/answers",
+        (json) => json["event"] === "document.response_received" && json.data["document_id"] === documentId,
+      ),
+    types: (documentId) =>
+      receiver
+        .at("/connector")
+        .filter(({ json }) => json["documentId"] === documentId)
+        .map(({ json }) => json["type"]),
+    close: () => receiver.close(),
+  };
+}

@@ -5,13 +5,14 @@ import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
 import type { FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import type { Octets } from "../../base/memory/octets.js";
 import { actionsOf, connectorState, statesOf } from "../../lifecycle/connector.js";
 import type { ConnectorState } from "../../lifecycle/connector.js";
 import { statusNamed } from "../inbound/respond.js";
 import type { ConnectorType } from "../../invoices/connector/create-body.js";
 import { findConnectorDocument, listConnectorDocuments } from "../../storage/documents/connector.js";
 import type { ConnectorRow } from "../../storage/documents/connector.js";
-import { findSealedPayload } from "../../storage/payloads/find.js";
+import { findPayloadBytes, findSealedPayload } from "../../storage/payloads/find.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import { sha256InSlices } from "../../storage/payloads/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
@@ -35,6 +36,8 @@ export interface ConnectorReadPorts {
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly validators: Pick<DocumentWorkers, "parse">;
+  /** Octets of documents that are read at once. */
+  readonly room: Octets;
 }
 
 /** The kinds as the Connector calls them. */
@@ -64,12 +67,10 @@ const partyOf = (party: Party | undefined, participant: string) => {
   };
 };
 
+type PayloadPorts = Pick<ConnectorReadPorts, "sql" | "sealer">;
+
 /** The exact bytes. @throws Refusal NOT_FOUND, TEMPORARY */
-export async function payloadOf(
-  { sql, sealer }: Pick<ConnectorReadPorts, "sql" | "sealer">,
-  firmId: FirmId,
-  id: string,
-): Promise<Buffer> {
+export async function payloadOf({ sql, sealer }: PayloadPorts, firmId: FirmId, id: string): Promise<Buffer> {
   const stored = await orTemporary(findSealedPayload(sql, firmId, id));
   if (stored === undefined) throw new Refusal("NOT_FOUND");
   const payload = await openPayload(sealer, id, stored.keyId, stored.sealed);
@@ -77,10 +78,19 @@ export async function payloadOf(
   return payload;
 }
 
-/** What the document itself says; undefined for one that is no readable invoice. */
+/**
+ * What the document itself says; undefined for one that is no readable invoice. A page of large documents is opened as
+ * there is room, whoever else reads.
+ */
 async function saidIn(ports: ConnectorReadPorts, firmId: FirmId, id: string): Promise<DocumentSummary | undefined> {
-  const read = await ports.validators.parse(await payloadOf(ports, firmId, id), { fairnessKey: firmId });
-  return read.kind === "parsed" ? read.summary : undefined;
+  const bytes = (await orTemporary(findPayloadBytes(ports.sql, id))) ?? 0;
+  const taken = await ports.room.take(bytes * LIMITS.connector_read_copies);
+  try {
+    const read = await ports.validators.parse(await payloadOf(ports, firmId, id), { fairnessKey: firmId });
+    return read.kind === "parsed" ? read.summary : undefined;
+  } finally {
+    taken.giveBack();
+  }
 }
 
 const orNull = (at: Date | null): string | null => (at === null ? null : isoInstant(at.getTime()));
@@ -158,7 +168,11 @@ export async function readConnectorDocument(
 }
 
 /** The exact octets of a document, sent or received. @throws Refusal NOT_FOUND, TEMPORARY */
-export async function readConnectorUbl(ports: ConnectorReadPorts, { firmId }: Customer, id: string): Promise<Buffer> {
+export async function readConnectorUbl(
+  ports: PayloadPorts & Pick<ConnectorReadPorts, "clock">,
+  { firmId }: Customer,
+  id: string,
+): Promise<Buffer> {
   const row = await orTemporary(findConnectorDocument(ports.sql, firmId, { id, now: ports.clock.now() }));
   if (row === undefined) throw new Refusal("NOT_FOUND");
   return payloadOf(ports, firmId, id);

@@ -5,6 +5,7 @@
 import { isoInstant } from "../../base/clock.js";
 import type { ConnectorEventType, ConnectorToldState } from "../../lifecycle/connector.js";
 import type { ConnectorClaim } from "../../storage/events/dispatch.js";
+import type { Json } from "../../storage/sql.js";
 import { doctypeKey } from "../webhooks/envelope.js";
 
 interface Happened<State extends ConnectorToldState, Type extends string | null> {
@@ -61,6 +62,17 @@ function dataOf({
   return { direction: directionOf(event), type: type === "other" ? null : type, number };
 }
 
+/** What was stored of an event that never happened; a column of jsonb holds whatever it was given. */
+function storedData(event: ConnectorEventType, stored: Json): EventData {
+  const members: Readonly<Record<string, unknown>> = typeof stored === "object" && stored !== null ? { ...stored } : {};
+  const { direction, type, number } = members;
+  return {
+    direction: direction === "inbound" || direction === "outbound" ? direction : directionOf(event),
+    type: typeof type === "string" ? type : null,
+    number: typeof number === "string" ? number : null,
+  };
+}
+
 /** What an event is made of, beside the name of its type. */
 type Told = Pick<
   ConnectorClaim,
@@ -70,7 +82,7 @@ type Told = Pick<
 /** The body of a delivery: the event itself. It is made of what never changes, so that every attempt says the same. */
 export function pushedEvent(told: Told) {
   const { eventId, event, customerRef, documentId, occurredAt, testData } = told;
-  const data = testData === null ? dataOf(told) : (testData as unknown as EventData);
+  const data = testData === null ? dataOf(told) : storedData(event, testData);
   const said = connectorEvent({ id: eventId, state: stateOf(event), customerRef, documentId, occurredAt, ...data });
   return testData === null ? said : { ...said, test: true as const };
 }

@@ -268,8 +268,8 @@ async function bind(ports: WhiteLabelPorts, row: WhiteLabelRow): Promise<void> {
 /**
  * Ends a review: the registry is asked who has the participant now, and what it says is made true here, and there where
  * a write may have ended half-way.
- * @throws Refusal NOT_FOUND; WHITE_LABEL_STATE where nothing is under review, or the registry does not say or does not
- *   take the rest; TEMPORARY
+ * @throws Refusal NOT_FOUND; WHITE_LABEL_STATE where nothing is under review; REGISTRY_SILENT where the registry does
+ *   not say or does not take the rest; TEMPORARY
  */
 export async function releaseReview(ports: WhiteLabelPorts, id: string): Promise<WhiteLabelRow> {
   const { sql, registry, clock } = ports;
@@ -277,11 +277,11 @@ export async function releaseReview(ports: WhiteLabelPorts, id: string): Promise
   if (row === undefined) throw new Refusal("NOT_FOUND");
   if (row.status !== "manual_review") throw new Refusal("WHITE_LABEL_STATE");
   const holder = await registry.holderOf(row.participant);
-  if (holder === "unknown") throw new Refusal("WHITE_LABEL_STATE");
+  if (holder === "unknown") throw new Refusal("REGISTRY_SILENT");
   // Who leaves is ours until the other provider has it; its code was lost, so that the next one is asked for anew. What
   // another firm of this engine has been given meanwhile is ours as well, and not by this operation.
   const isDone = row.operationType !== "migration_out" && holder === "us" && row.errorCode !== UNBOUND.identity_taken;
-  if (isDone && !(await registry.complete(row.participant))) throw new Refusal("WHITE_LABEL_STATE");
+  if (isDone && !(await registry.complete(row.participant))) throw new Refusal("REGISTRY_SILENT");
   const isMoved = await orTemporary(
     moveTo(
       ports,

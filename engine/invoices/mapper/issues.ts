@@ -65,6 +65,11 @@ const ISSUES = {
   UNIT_UNKNOWN: { severity: "warning", message: "The unit is not known; the member is left out." },
   DERIVED: { severity: "warning", message: "The source does not say it; it was computed from what it says." },
   FIELD_MAP_UNUSED: { severity: "warning", message: "fieldMap names what the source does not have." },
+  TYPE_CHANGED: { severity: "warning", message: "A create body has no type for this; it is sent as another." },
+  REASON_CHANGED: {
+    severity: "warning",
+    message: "A create body has no member for the reason why no tax is due; the invoice says the usual one instead.",
+  },
   EXTERNAL_ID_DERIVED: {
     severity: "information",
     message: "The source has no id of its own; the number of the document was taken.",

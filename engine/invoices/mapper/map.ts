@@ -29,7 +29,7 @@ const READERS: Readonly<Record<SourceType, (input: MapInput) => Read>> = {
   },
   text: textOf,
   pdf_text: textOf,
-  xml: ({ sourceText = "", fieldMap }) => readXml(sourceText, fieldMap),
+  xml: readXml,
   json: ({ sourceJson, fieldMap }) => {
     const dictionary = new Dictionary(fieldMap);
     return { reading: readJson(sourceJson, dictionary), dictionary };

@@ -5,6 +5,7 @@ import { startActors } from "../../../actors/system.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
 import { Refusal } from "../../../engine/base/errors.js";
+import type { ErrorName } from "../../../engine/base/errors.js";
 import { parseUuid } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
@@ -18,11 +19,31 @@ import type { Sql } from "../../../engine/storage/sql.js";
 import { masterKeys } from "../../start/data-dir.js";
 import { openWhiteLabelRegistry } from "../../start/white-label.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
-import type { Command } from "../command.js";
+import type { Command, ExitCode } from "../command.js";
 import { withDatabase } from "../database.js";
-import { print } from "../terminal.js";
+import { complain, print } from "../terminal.js";
 
-/** Asks the registry in this process, which is one more node, and ends the review. @returns the operation's status */
+/** What a refusal ends the command with, and what an operator is told; all others may be repeated later. */
+const REFUSED: Partial<Record<ErrorName, { readonly code: ExitCode; readonly sentence: string }>> = {
+  NOT_FOUND: { code: EXIT.failed, sentence: "There is no operation of this id." },
+  WHITE_LABEL_STATE: {
+    code: EXIT.failed,
+    sentence: "The operation is not under review; kurier white-label list shows how far each is.",
+  },
+};
+
+/** Tells why a review was not ended. @returns what the command ends with */
+function refused({ reason, message }: Refusal): ExitCode {
+  const { code, sentence } = REFUSED[reason] ?? { code: EXIT.away, sentence: message };
+  complain(sentence);
+  return code;
+}
+
+/**
+ * Asks the registry in this process, which is one more node, and ends the review.
+ * @returns the operation's status
+ * @throws Refusal NOT_FOUND, WHITE_LABEL_STATE, REGISTRY_SILENT, TEMPORARY
+ */
 async function release(sql: Sql, id: string): Promise<string> {
   const config = loadConfig();
   const clock = systemClock;
@@ -49,9 +70,6 @@ async function release(sql: Sql, id: string): Promise<string> {
     );
     const ports = { sql, clock, log: silentLog, sealer, registry, environment: config.ENVIRONMENT };
     return (await whiteLabelThroughActors(actors, whiteLabelKind(ports)).release(id)).status;
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    throw new UsageError(error.message);
   } finally {
     await close();
     await actors.stop();
@@ -69,9 +87,14 @@ const releaseCommand: Command = {
     const { values } = parseArguments(args, {});
     const id = parseUuid(values[0] ?? "");
     if (id === undefined || values.length !== 1) throw new UsageError("Name one operation by its id.");
-    const status = await withDatabase(loadConfig(), ({ sql }) => release(sql, id));
-    print(JSON.stringify({ id, status }, null, 2));
-    return EXIT.ok;
+    try {
+      const status = await withDatabase(loadConfig(), ({ sql }) => release(sql, id));
+      print(JSON.stringify({ id, status }, null, 2));
+      return EXIT.ok;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return refused(error);
+    }
   },
 };
 

@@ -40,6 +40,14 @@ const CUSTOMER = {
 } as const;
 
 const evidenceRecord = evidenceMembers.extend({ links: z.object({ self: link }) });
+const evidencePath = (id: string, { customerRef }: Customer): string =>
+  `/api/v1/connector/documents/${id}/evidence?customerRef=${encodeURIComponent(customerRef)}`;
+
+/** The evidence of a document with the Connector's own links: a key for it reads no other interface. */
+const linked = <Shown extends { readonly links: unknown }>(record: Shown, id: string, customer: Customer) => {
+  const { links: _others, ...members } = record;
+  return { ...members, links: { self: evidencePath(id, customer) } };
+};
 const acknowledgement = z
   .object({
     reference: z
@@ -126,9 +134,8 @@ export const connectorRecordRoutes = (ports: RecordPorts): readonly Route[] => [
     responses: { 200: { description: "Ids, instants and digests.", schema: evidenceRecord } },
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ params, firm }) => {
-      const { links: _enterprise, ...record } = await ports.evidence(firm.firmId, params.documentId);
-      const self = `/api/v1/connector/documents/${params.documentId}/evidence?customerRef=${encodeURIComponent(firm.customerRef)}`;
-      return { status: 200, body: { ...record, links: { self } } };
+      const record = await ports.evidence(firm.firmId, params.documentId);
+      return { status: 200, body: linked(record, params.documentId, firm) };
     },
   }),
   route({
@@ -139,12 +146,12 @@ export const connectorRecordRoutes = (ports: RecordPorts): readonly Route[] => [
     summary: "What support needs to know of a document",
     description: "Evidence, timeline, attempts, verdict and versions; nothing of what the document says.",
     request: { params: z.object({ documentId: uuid }) },
-    responses: { 200: { description: "The packet.", schema: packetShape } },
+    responses: { 200: { description: "The packet.", schema: packetShape.extend({ evidence: evidenceRecord }) } },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ params, firm }) => ({
-      status: 200,
-      body: await ports.supportPacket(firm.firmId, params.documentId),
-    }),
+    handler: async ({ params, firm }) => {
+      const packet = await ports.supportPacket(firm.firmId, params.documentId);
+      return { status: 200, body: { ...packet, evidence: linked(packet.evidence, params.documentId, firm) } };
+    },
   }),
   route({
     ...CUSTOMER,

@@ -35,7 +35,7 @@ export const adminWhiteLabelRoutes = (ports: AdminWhiteLabelPorts): readonly Rou
     method: "POST",
     path: "/white-label/operations/{id}/release",
     summary: "Ask the registry who has the participant, and end the review by its answer",
-    errors: ["NOT_FOUND", "WHITE_LABEL_STATE", "TEMPORARY"],
+    errors: ["NOT_FOUND", "WHITE_LABEL_STATE", "REGISTRY_SILENT", "TEMPORARY"],
     request: {
       params: z.object({
         id: z.string().transform((text, context): string => {

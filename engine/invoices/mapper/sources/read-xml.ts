@@ -4,7 +4,7 @@
 import { LIMITS } from "../../../base/limits.js";
 import { childElements, parseXml } from "../../../../validators/xml/tree.js";
 import type { XmlElement, XmlFault } from "../../../../validators/xml/tree.js";
-import type { FieldMap } from "../protocol.js";
+import type { MapInput } from "../protocol.js";
 import { Dictionary, UnreadableSource } from "./reading.js";
 import type { Reading } from "./reading.js";
 import { readTree } from "./tree.js";
@@ -43,14 +43,14 @@ interface ReadXml {
   readonly dictionary: Dictionary;
 }
 
-export function readXml(source: string, fieldMap: FieldMap): ReadXml {
-  const document = parseXml(Buffer.from(source.replace(DECLARATION, ""), "utf8"), BOUNDS);
+export function readXml({ sourceText = "", fieldMap, own }: MapInput): ReadXml {
+  const document = parseXml(Buffer.from(sourceText.replace(DECLARATION, ""), "utf8"), BOUNDS);
   if (document.kind === "refused")
     throw new UnreadableSource(`MAPPER-XML-${document.fault.toUpperCase()}`, FAULTS[document.fault]);
   const { root } = document;
   const dictionary = new Dictionary(fieldMap, root.local);
   // A caller with a map of its own knows better what the elements mean.
-  if (isUbl(root) && Object.keys(fieldMap).length === 0) return { reading: readUbl(root), dictionary };
+  if (isUbl(root) && Object.keys(fieldMap).length === 0) return { reading: readUbl(root, own), dictionary };
   return { reading: readTree(nodeOf(root).children, dictionary), dictionary };
 }
 

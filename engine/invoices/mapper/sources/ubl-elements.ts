@@ -48,10 +48,11 @@ export class TakenElements {
     return text === "" ? undefined : text;
   }
 
-  /** Takes an element with everything in it. */
-  takeAll(element: XmlElement): void {
-    this.#taken.add(element);
-    for (const child of childElements(element)) this.takeAll(child);
+  /** Takes an element whose text is what will be written in its place. @returns whether it is */
+  takeSame(element: XmlElement | undefined, written: string | undefined): boolean {
+    const isSame = element !== undefined && written !== undefined && this.peek(element) === written;
+    if (isSame) this.#taken.add(element);
+    return isSame;
   }
 
   /** The tax identifiers of a party, each with its scheme. */

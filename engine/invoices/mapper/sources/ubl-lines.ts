@@ -38,16 +38,29 @@ const found = (target: string, kind: ValueKind, value: string, source: string): 
 
 const ZERO: Exact = { coefficient: 0n, scale: 0 };
 const exact = (text: string | undefined): Exact => exactOf(text) ?? ZERO;
-const cents = (text: string | undefined): Cents => toCents(exact(text));
+/** An amount of the document; nothing where it is no number. */
+export const centsOf = (text: string | undefined): Cents => toCents(exact(text));
 
 export function readUblLines(root: XmlElement, taken: TakenElements): UblLines {
   const name = `${root.local}Line`;
-  const read = taken.elements(root, name).map((line) => readLine(line, name, taken));
-  return {
-    lines: read.flatMap(({ lines }) => lines),
-    issues: read.flatMap(({ issues }) => issues),
-  };
+  const lines: UblLine[] = [];
+  const issues: MapIssue[] = [];
+  let isCountedAnew = false;
+  for (const line of taken.elements(root, name)) {
+    isCountedAnew ||= taken.text(line, "ID") !== String(lines.length + 1);
+    const read = readLine(line, name, taken);
+    lines.push(...read.lines);
+    issues.push(...read.issues);
+  }
+  if (isCountedAnew)
+    issues.push(issueOf("CONVERTED", { field: "lines", source: `${name}.ID`, detail: "Lines are counted anew." }));
+  return { lines, issues: once(issues) };
 }
+
+/** The same about several lines is told once. */
+const once = (issues: readonly MapIssue[]): readonly MapIssue[] => [
+  ...new Map(issues.map((issue) => [JSON.stringify(issue), issue])).values(),
+];
 
 function readLine(line: XmlElement, name: string, taken: TakenElements): UblLines {
   const quantity = taken.element(line, "InvoicedQuantity") ?? taken.element(line, "CreditedQuantity");
@@ -79,11 +92,29 @@ function readLine(line: XmlElement, name: string, taken: TakenElements): UblLine
     ],
   };
   const apart = adjustments.filter(({ isCharge }) => isCharge || discount === undefined);
+  const stated = taken.text(line, "LineExtensionAmount");
+  const tell = (source: string, detail: string): MapIssue =>
+    issueOf("CONVERTED", { field: "lines", source: `${name}.${source}`, detail });
   return {
     lines: [own, ...apart.map((adjustment) => adjustmentLine(adjustment, vat))],
-    issues: apart.map(() => converted(`${name}.AllowanceCharge`)),
+    issues: [
+      ...apart.map(() => converted(`${name}.AllowanceCharge`)),
+      ...(apart.length > 0 || isWrittenSo(allowances, discount) ? [] : [rewritten(`${name}.AllowanceCharge`)]),
+      ...(stated === undefined || centsOf(stated) === own.net
+        ? []
+        : [tell("LineExtensionAmount", "It is computed anew.")]),
+      ...(base === undefined ? [] : [tell("Price.BaseQuantity", PRICE_OF_ONE)]),
+      ...(unitPrice === price ? [] : [tell("Price.PriceAmount", PRICE_OF_ONE)]),
+    ],
   };
 }
+
+const PRICE_OF_ONE = "A price is that of one.";
+
+/** Whether the builder writes a discount as the allowance that the document has. */
+const isWrittenSo = ([only, ...more]: readonly Adjustment[], discount: string | undefined): boolean =>
+  only === undefined ||
+  (more.length === 0 && discount !== undefined && discount !== "0" && exactText(exact(only.percent)) === discount);
 
 const valueOf = (target: string, kind: ValueKind, value: string | undefined, source: string): readonly FoundValue[] =>
   value === undefined ? [] : [found(target, kind, value, source)];
@@ -131,7 +162,7 @@ function adjustmentOf(entry: XmlElement, taken: TakenElements): Adjustment {
   const percent = taken.text(entry, "MultiplierFactorNumeric");
   const words = reason === undefined ? "" : isCharge ? taken.textOf(reason) : taken.peek(reason);
   const said = words === "" ? (isCharge ? "Charge" : "Discount") : words;
-  return { isCharge, size: cents(amount), amount, percent, reason: said };
+  return { isCharge, size: centsOf(amount), amount, percent, reason: said };
 }
 
 /** A charge is a line of its own, an allowance one of a negative quantity: the sums stay the same. */
@@ -148,6 +179,8 @@ const adjustmentLine = ({ amount, reason, size, isCharge }: Adjustment, vat: Vat
 
 const converted = (source: string): MapIssue =>
   issueOf("CONVERTED", { field: "lines", source, detail: "An allowance or a charge became a line." });
+const rewritten = (source: string): MapIssue =>
+  issueOf("CONVERTED", { field: "lines", source, detail: "Allowances became one percentage." });
 
 const HUNDRED = 100n;
 
@@ -179,7 +212,7 @@ function statedPercent(allowances: readonly Adjustment[], of: readonly Reduced[]
 interface DocumentDiscount {
   readonly percent: string | undefined;
   /** Lines that charges became, and allowances that no percentage comes to. */
-  readonly lines: readonly (readonly FoundValue[])[];
+  readonly lines: readonly UblLine[];
   readonly issues: readonly MapIssue[];
 }
 
@@ -207,9 +240,13 @@ export function discountOf(root: XmlElement, lines: readonly UblLine[], taken: T
   const percent = exactOf(share);
   const isExact = percent !== undefined && sums.every(({ net, allowance }) => percentOf(net, percent) === allowance);
   const apart = [...charges, ...(isExact ? [] : allowances)];
+  const isWritten = allowances.length === groups.size && allowances.every((one) => isWrittenSo([one], share));
   return {
     percent: isExact ? share : undefined,
-    lines: apart.map((adjustment) => adjustmentLine(adjustment, adjustment.vat).found),
-    issues: apart.map(() => converted("AllowanceCharge")),
+    lines: apart.map((adjustment) => adjustmentLine(adjustment, adjustment.vat)),
+    issues: once([
+      ...apart.map(() => converted("AllowanceCharge")),
+      ...(isExact && allowances.length > 0 && !isWritten ? [rewritten("AllowanceCharge")] : []),
+    ]),
   };
 }

@@ -1,6 +1,9 @@
 /** UBL invoices and credit notes: every term that a create body can say, and the name of each that it cannot. */
 import { hasCheckDigits } from "../../iban.js";
-import { ATTACHMENT_TYPES, PAYMENT_METHODS, TRANSFERS } from "../../terms.js";
+import type { Party } from "../../draft.js";
+import type { Cents } from "../../exact.js";
+import { ATTACHMENT_TYPES, DOCUMENT_KINDS, PAYMENT_METHODS, TRANSFERS, VAT_CATEGORIES } from "../../terms.js";
+import type { InvoiceKind } from "../../terms.js";
 import { attributeOf } from "../../../../validators/xml/tree.js";
 import type { XmlElement } from "../../../../validators/xml/tree.js";
 import type { ValueKind } from "../fields.js";
@@ -9,8 +12,9 @@ import type { IssueCode, IssuePlace, MapIssue } from "../issues.js";
 import { CERTAINTY } from "../names.js";
 import { foundAt } from "./reading.js";
 import type { FoundValue, Reading } from "./reading.js";
-import { discountOf, readUblLines } from "./ubl-lines.js";
+import { centsOf, discountOf, readUblLines } from "./ubl-lines.js";
 import { TakenElements } from "./ubl-elements.js";
+import { readSender } from "./ubl-sender.js";
 
 const UBL = /^urn:oasis:names:specification:ubl:schema:xsd:(?:Invoice|CreditNote)-2$/u;
 
@@ -18,12 +22,15 @@ export const isUbl = ({ ns }: XmlElement): boolean => UBL.test(ns);
 
 const ACCOUNT = "PaymentMeans.PayeeFinancialAccount.ID";
 
-/** UNTDID 1001; other types of invoices are sent as an invoice, which they are. */
-const TYPES: Readonly<Record<string, string>> = {
-  "381": "credit_note",
-  "389": "self_billing_invoice",
-  "261": "self_billing_credit_note",
+/** The types that a create body has, by their codes of UNTDID 1001. */
+const TYPES: Readonly<Record<string, { readonly type: string | undefined; readonly kind: InvoiceKind }>> = {
+  "380": { type: undefined, kind: "invoice" },
+  "381": { type: "credit_note", kind: "credit_note" },
+  "389": { type: "self_billing_invoice", kind: "self_billing" },
+  "261": { type: "self_billing_credit_note", kind: "self_billing_credit_note" },
 };
+/** As what a document of another type is sent. */
+const OTHERWISE: Readonly<Record<string, string>> = { Invoice: "380", CreditNote: "381" };
 
 /** Members that are copied as they stand. */
 const COPIED: readonly (readonly [path: string, target: string, kind: ValueKind])[] = [
@@ -53,44 +60,42 @@ const RECIPIENT: readonly (readonly [path: string, target: string, kind: ValueKi
   ["PostalAddress/Country/IdentificationCode", "country", "country"],
 ];
 
-/** What the builder writes by itself, or computes. */
-const WRITTEN_ANEW = new RegExp(
-  `^(?:UBLVersionID|CustomizationID|ProfileID|(?:Invoice|CreditNote)TypeCode|LegalMonetaryTotal\\.\\w+|TaxTotal\\.TaxSubtotal\\..*|(?:Invoice|CreditNote)Line\\.(?:ID|LineExtensionAmount)|.*TaxScheme\\.ID)$`,
-  "u",
-);
+/** What the builder computes from the lines, with the same result where the sums of the document agree. */
+const WRITTEN_ANEW =
+  /^(?:TaxTotal\.TaxSubtotal\.(?:TaxableAmount|TaxAmount|TaxCategory\.(?:ID|Percent))|.*TaxScheme\.ID)$/u;
+const MONEY = "LegalMonetaryTotal";
+const EXEMPTION = "TaxTotal.TaxSubtotal.TaxCategory";
 
 function isIbanText(text: string): boolean {
   const iban = text.replace(/\s+/gu, "");
   return /^[A-Z]{2}\d{2}[A-Z0-9]{10,30}$/u.test(iban) && hasCheckDigits(iban);
 }
 
-export function readUbl(root: XmlElement): Reading {
-  return new UblReader(root).read();
+/** @param own  the firm that sends, of which the builder writes what the engine knows */
+export function readUbl(root: XmlElement, own: Party): Reading {
+  return new UblReader(root, own).read();
 }
 
 class UblReader {
   readonly #root: XmlElement;
+  readonly #own: Party;
   readonly #taken = new TakenElements();
   // Bounded by the elements of one source.
   readonly #head: FoundValue[] = [];
   // Bounded by the same.
   readonly #issues: MapIssue[] = [];
 
-  constructor(root: XmlElement) {
+  constructor(root: XmlElement, own: Party) {
     this.#root = root;
+    this.#own = own;
   }
 
   read(): Reading {
-    const code = this.#taken.text(this.#root, `${this.#root.local}TypeCode`) ?? "";
-    const type = Object.hasOwn(TYPES, code)
-      ? TYPES[code]
-      : this.#root.local === "CreditNote"
-        ? "credit_note"
-        : undefined;
-    if (type !== undefined) this.#find("type", "type", type, "TypeCode");
+    const type = this.#readType();
     for (const [path, target, kind] of COPIED) this.#copy(this.#root, path, target, kind);
     const notes = this.#taken.elements(this.#root, "Note").map((note) => this.#taken.textOf(note));
     if (notes.length > 0) this.#find("note", "text", notes.join("\n"), "Note");
+    if (notes.length > 1) this.#tell("CONVERTED", { field: "note", source: "Note", detail: "Notes became one." });
     this.#readParties(type?.startsWith("self_billing") === true);
     this.#readPayment();
     const { lines, issues } = readUblLines(this.#root, this.#taken);
@@ -99,12 +104,18 @@ class UblReader {
     if (discount.percent !== undefined)
       this.#find("documentDiscountPercent", "percent", discount.percent, "AllowanceCharge");
     this.#issues.push(...discount.issues);
+    const isDiscounted = discount.percent !== undefined && discount.percent !== "0";
+    this.#tellSums(
+      [...lines, ...discount.lines].reduce((sum, { net }) => sum + net, 0n),
+      isDiscounted,
+    );
+    this.#tellExemptions();
     this.#tellRest();
     const attachments = this.#attachments();
     const unmapped = this.#taken.rest(this.#root).filter((path) => !WRITTEN_ANEW.test(path));
     return {
       head: this.#head,
-      lines: [...lines.map(({ found }) => found), ...discount.lines],
+      lines: [...lines, ...discount.lines].map(({ found }) => found),
       unmapped,
       issues: this.#issues,
       attachments,
@@ -124,6 +135,24 @@ class UblReader {
     if (value !== undefined) this.#find(target, kind, value, path.replaceAll("/", "."));
   }
 
+  /** What the document is, and what the builder writes of that by itself. @returns the member of the create body */
+  #readType(): string | undefined {
+    const source = `${this.#root.local}TypeCode`;
+    const code = this.#taken.text(this.#root, source) ?? "";
+    const sentAs = Object.hasOwn(TYPES, code) ? code : (OTHERWISE[this.#root.local] ?? "380");
+    const { type, kind } = TYPES[sentAs] ?? { type: undefined, kind: "invoice" };
+    if (code !== "" && sentAs !== code)
+      this.#tell("TYPE_CHANGED", { field: "type", source, detail: `The source says ${code}; ${sentAs} is sent.` });
+    if (type !== undefined) this.#find("type", "type", type, "TypeCode");
+    const { customization, profile } = DOCUMENT_KINDS[kind];
+    for (const [name, written] of [
+      ["CustomizationID", customization],
+      ["ProfileID", profile],
+    ] as const)
+      this.#taken.takeSame(this.#taken.element(this.#root, name), written);
+    return type;
+  }
+
   /** In self-billing the seller is the one to whom the document goes. */
   #readParties(isSelfBilling: boolean): void {
     const [other, own] = isSelfBilling
@@ -132,12 +161,7 @@ class UblReader {
     const recipient = this.#taken.element(this.#root, other, "Party");
     if (recipient !== undefined) this.#readRecipient(recipient, other);
     const sender = this.#taken.element(this.#root, own, "Party");
-    if (sender === undefined) return;
-    this.#taken.takeAll(sender);
-    const company = this.#taken.text(sender, "PartyLegalEntity", "CompanyID");
-    if (company !== undefined) this.#find("supplier.companyId", "text", company, `${own}.CompanyID`);
-    for (const { scheme, id } of this.#taken.taxSchemes(sender))
-      if (scheme === "VAT") this.#find("supplier.vatId", "taxId", id, `${own}.PartyTaxScheme`);
+    if (sender !== undefined) this.#head.push(...readSender(sender, own, { own: this.#own, taken: this.#taken }));
   }
 
   #readRecipient(party: XmlElement, role: string): void {
@@ -180,6 +204,39 @@ class UblReader {
     const id = this.#taken.element(first, "PaymentID");
     if (id !== undefined && /^\d{1,10}$/u.test(this.#taken.peek(id)))
       this.#find("variableSymbol", "symbol", this.#taken.textOf(id), "PaymentMeans.PaymentID");
+  }
+
+  /** Sums over lines, discounts and charges, which are others where one of these became another. */
+  #tellSums(lines: Cents, isDiscounted: boolean): void {
+    const told = (name: string): void => {
+      this.#tell("CONVERTED", { field: "lines", source: `${MONEY}.${name}`, detail: "It is computed anew." });
+    };
+    const stated = this.#taken.text(this.#root, MONEY, "LineExtensionAmount");
+    if (stated !== undefined && centsOf(stated) !== lines) told("LineExtensionAmount");
+    if (this.#taken.text(this.#root, MONEY, "AllowanceTotalAmount") !== undefined && !isDiscounted)
+      told("AllowanceTotalAmount");
+    if (this.#taken.text(this.#root, MONEY, "ChargeTotalAmount") !== undefined) told("ChargeTotalAmount");
+  }
+
+  /** Why no tax is due: the builder writes the usual words of each treatment. */
+  #tellExemptions(): void {
+    for (const total of this.#taken.elements(this.#root, "TaxTotal"))
+      for (const subtotal of this.#taken.elements(total, "TaxSubtotal")) {
+        const category = this.#taken.element(subtotal, "TaxCategory", "ID");
+        const id = category === undefined ? "" : this.#taken.peek(category);
+        const usual = Object.hasOwn(VAT_CATEGORIES, id)
+          ? VAT_CATEGORIES[id as keyof typeof VAT_CATEGORIES].exemption
+          : undefined;
+        for (const [name, written] of [
+          ["TaxExemptionReason", usual?.reason],
+          ["TaxExemptionReasonCode", usual?.code],
+        ] as const) {
+          const said = this.#taken.element(subtotal, "TaxCategory", name);
+          if (said === undefined || this.#taken.takeSame(said, written)) continue;
+          this.#taken.textOf(said);
+          this.#tell("REASON_CHANGED", { field: "lines", source: `${EXEMPTION}.${name}` });
+        }
+      }
   }
 
   /** Sums that a create body cannot come to. */
