@@ -10,8 +10,8 @@ import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { SELLER } from "../support/connector.js";
-import { startTestEngine } from "../support/engine.js";
+import { BUYER, SELLER } from "../support/connector.js";
+import { INVOICE_TYPE, invoiceXml, startTestEngine } from "../support/engine.js";
 import type { TestEngine } from "../support/engine.js";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
@@ -77,7 +77,7 @@ describe("generated clients", () => {
   beforeAll(async () => {
     rmSync(join(HERE, "generated"), { recursive: true, force: true });
     t = await startTestEngine();
-    for (const { generate } of GENERATORS) for (const name of ["enterprise", "connector"]) await generate(name);
+    for (const { generate } of GENERATORS) for (const name of DOCUMENTS) await generate(name);
   });
   afterAll(() => t.stop());
 
@@ -85,23 +85,41 @@ describe("generated clients", () => {
     expect(await node("node_modules/typescript/bin/tsc", ["-p", "programs"])).toBe("");
   });
 
-  test.each(GENERATORS)("the client of $name stages, sends and reads a document", async ({ program }) => {
+  test.each(GENERATORS)("the clients of $name tell both stories of the demo", async ({ program }) => {
     const outfile = join(HERE, `generated/${program}.mjs`);
     const entry = join(HERE, `programs/${program}.mts`);
     await build({ entryPoints: [entry], outfile, bundle: true, platform: "node", format: "esm", logLevel: "error" });
-    const { integrator, receiver } = t.sandbox;
+    const { sandbox } = t;
+    const from = sandbox.sender.participantId;
+    const to = sandbox.receiver.participantId;
+    const keys = (["integrator", "sender", "receiver"] as const).flatMap((who) => [
+      [`${who.toUpperCase()}_CLIENT_ID`, sandbox[who].clientId],
+      [`${who.toUpperCase()}_CLIENT_SECRET`, sandbox[who].clientSecret],
+    ]);
     const printed = await node(`generated/${program}.mjs`, [], {
-      KURIER_ORIGIN: new URL(t.sandbox.baseUrl).origin,
-      KURIER_CLIENT_ID: integrator.clientId,
-      KURIER_CLIENT_SECRET: integrator.clientSecret,
-      CUSTOMER_REF: SELLER,
-      RECIPIENT_DIC: receiver.participantId.replace(/^0245:/, ""),
+      KURIER_ORIGIN: new URL(sandbox.baseUrl).origin,
+      ...Object.fromEntries(keys),
+      SELLER_REF: SELLER,
+      BUYER_REF: BUYER,
+      RECIPIENT_DIC: to.replace(/^0245:/, ""),
+      SENDER_PARTICIPANT: from,
+      RECEIVER_PARTICIPANT: to,
+      DOCUMENT_TYPE: INVOICE_TYPE,
+      INVOICE_XML: invoiceXml(from, to),
     });
     expect(JSON.parse(printed)).toEqual({
-      id: expect.any(String),
-      total: "88.19",
-      sent: false,
-      code: "DOCUMENT_STATE",
+      integrator: {
+        total: "88.19",
+        replayed: [false, true, false],
+        ended: "delivered",
+        told: true,
+        acknowledged: ["processed", true],
+        responded: "sent",
+        answered: "accepted",
+        cancelled: "cancelled",
+        refused: "DOCUMENT_STATE",
+      },
+      firms: { accepted: "ACCEPTED", ended: "delivered", acknowledged: "ACKNOWLEDGED" },
     });
   });
 });
