@@ -1,19 +1,34 @@
 import { availableParallelism } from "node:os";
 
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 
 import { SlowestFirst } from "./test/support/slowest-first.js";
 
+/** These measure a process, or change what a process has one of; each file has a process of its own. */
+const ALONE = ["test/bulkheads/**/*.test.ts", "test/fuzz/**/*.test.ts", "test/integration/validation-hostile.test.ts"];
+const OTHERWISE = ["test/interop/**", "test/faults/**", "test/clients/**", "dist/**", ...configDefaults.exclude];
+
+const common = { testTimeout: 60_000, hookTimeout: 120_000, pool: "forks" } as const;
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: ["test/interop/**", "test/faults/**", "test/clients/**", "node_modules/**", "dist/**"],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    pool: "forks",
+    ...common,
     // Most tests wait for an engine, a database or a plan of attempts: three beside each other keep two cores busy.
     maxWorkers: Math.max(3, availableParallelism()),
     sequence: { sequencer: SlowestFirst },
     globalSetup: ["test/support/postgres-setup.ts"],
+    projects: [
+      { test: { ...common, name: "alone", include: ALONE, exclude: OTHERWISE } },
+      // Files that share a process load the engine once: 300 processes that load it take five minutes of a processor.
+      {
+        test: {
+          ...common,
+          name: "together",
+          isolate: false,
+          include: ["test/**/*.test.ts"],
+          exclude: [...OTHERWISE, ...ALONE],
+        },
+      },
+    ],
   },
 });

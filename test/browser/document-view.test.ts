@@ -2,22 +2,19 @@
  * Invoices to be read, in a browser: at the widths of a phone and of a desk, in light and dark, no page scrolls sideways,
  * its style is let in by its policy, and axe-core finds nothing.
  */
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { documentViewRoutes } from "../../gateway/routes/documents/view.js";
 import { parseUuid } from "../../engine/base/ids.js";
-import { LOOKS, LOOKS_TIMEOUT_MS } from "../support/browser-pages.js";
+import { LOOKS, LOOKS_TIMEOUT_MS, violations } from "../support/browser-pages.js";
 import { describeBrowser } from "../support/chromium.js";
 import { conformanceFiles } from "../support/conformance.js";
 import { serverForms, startGateway, testCaller } from "../support/gateway.js";
 import type { TestGateway } from "../support/gateway.js";
 import { drawn, exampleBytes, invoiceSaying, VIEW_EXAMPLES } from "../support/views.js";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const WIDE = "W".repeat(300);
 const OWN: readonly (readonly [name: string, bytes: Buffer])[] = [
   ["three hundred lines", invoiceSaying({}, 300)],
@@ -74,12 +71,7 @@ describeBrowser("invoices to be read in a browser", (executablePath) => {
         // The page's sandbox runs no script, axe-core among them: the same markup is judged in a page without one.
         const judge = await context.newPage();
         await judge.setContent((await page.content()).replace(/<meta http-equiv[^>]*>/u, ""));
-        await judge.evaluate(AXE);
-        const { violations } = (await judge.evaluate("axe.run()")) as {
-          readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
-        };
-        const found = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ""}`);
-        expect([name, found]).toEqual([name, []]);
+        expect([name, await violations(judge)]).toEqual([name, []]);
         await Promise.all([page.close(), judge.close()]);
       }
       await context.close();

@@ -362,7 +362,7 @@ describe("the development PKI", () => {
   });
 
   test("the development PKI is made and shown by the command line", async () => {
-    const before = { ...process.env };
+    const before = process.env["DATA_DIR"];
     const lines: string[] = [];
     const [write, complain] = [process.stdout.write.bind(process.stdout), process.stderr.write.bind(process.stderr)];
     const collect = (text: string | Uint8Array): boolean => {
@@ -382,7 +382,8 @@ describe("the development PKI", () => {
     } finally {
       process.stdout.write = write;
       process.stderr.write = complain;
-      process.env = before;
+      if (before === undefined) delete process.env["DATA_DIR"];
+      else process.env["DATA_DIR"] = before;
     }
     const text = lines.join("");
     expect(text).toContain("run kurier pki init");

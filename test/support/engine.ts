@@ -16,6 +16,7 @@ import type { Sandbox } from "../../engine/identity/sandbox.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../engine/peppol/envelope/identifiers.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
+import { giveDevelopmentPki } from "./development-pki.js";
 import { freshDatabase } from "./postgres.js";
 import type { TestDatabase } from "./postgres.js";
 
@@ -51,6 +52,7 @@ export async function startTestEngine(options: TestEngineOptions = {}): Promise<
   await buildIfNeeded();
   const db = options.db ?? (await freshDatabase());
   const dataDir = mkdtempSync(join(tmpdir(), "kurier-test-"));
+  await giveDevelopmentPki(dataDir, options.clock);
   const lines: string[] = [];
   const config: Config = {
     ...loadConfig({}),

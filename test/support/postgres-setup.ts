@@ -1,4 +1,7 @@
-/** vitest globalSetup: the door behind which the run's Postgres starts when a test first asks (test/support/postgres.ts). */
+/**
+ * vitest globalSetup: the door behind which the run's Postgres starts, and the keys of its engines are made, when a test
+ * first asks (test/support/postgres.ts, test/support/development-pki.ts).
+ */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -10,6 +13,8 @@ import { systemClock } from "../../engine/base/clock.js";
 import { startEmbeddedPostgres } from "../../engine/embedded/postgres.js";
 import { silentLog } from "../../engine/base/log.js";
 import { migrate } from "../../engine/storage/migrate.js";
+import { ensureDevelopmentPki, ensurePeerLeaves } from "../../engine/peppol/pki/development.js";
+import { PEER_SEAT } from "../../engine/peppol/pki/peer-keys.js";
 import { openSql } from "../../engine/storage/sql.js";
 import { withDatabase } from "./postgres.js";
 import type { TestServer } from "./postgres.js";
@@ -31,6 +36,13 @@ async function makeTemplate(url: string, template: string): Promise<void> {
   await migrate({ url: withDatabase(url, template), clock: systemClock });
 }
 
+/** Six keys of RSA take a second of a processor, so that engines share them. */
+async function makePki(folder: string): Promise<string> {
+  await ensureDevelopmentPki({ folder, clock: systemClock });
+  await ensurePeerLeaves(folder, PEER_SEAT, systemClock);
+  return folder;
+}
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), "kurier-tests-"));
   const template = `template_${randomUUID().replaceAll("-", "")}`;
@@ -39,15 +51,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   const start = async (): Promise<TestServer> => {
     try {
+      const pki = await makePki(join(folder, "pki"));
       if (given === undefined) {
         const server = await startEmbeddedPostgres({ dataDir: folder, log: silentLog, settings: TEST_SETTINGS });
         stop = () => server.stop();
         await makeTemplate(server.url, template);
-        return { url: server.url, template };
+        return { url: server.url, template, pki };
       }
       stop = () => administer(given, `drop database if exists ${template} with (force)`);
       await makeTemplate(given, template);
-      return { url: given, template };
+      return { url: given, template, pki };
     } catch (error) {
       return { failure: error instanceof Error ? error.message : "the test database did not start" };
     }

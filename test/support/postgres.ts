@@ -17,8 +17,18 @@ declare module "vitest" {
   }
 }
 
-/** What the door says: the server's address and the name of the template, or why there is none. */
-export type TestServer = { readonly url: string; readonly template: string } | { readonly failure: string };
+/** What a run's tests share. */
+interface SharedParts {
+  /** The server's address. */
+  readonly url: string;
+  /** The name of a database that is migrated. */
+  readonly template: string;
+  /** A folder with the keys that an engine of the sandbox would make for itself. */
+  readonly pki: string;
+}
+
+/** What the door says: what is there, or why it is not. */
+export type TestServer = SharedParts | { readonly failure: string };
 
 export interface TestDatabase {
   readonly url: string;
@@ -36,10 +46,10 @@ export const withDatabase = (url: string, name: string): string => {
   return changed.href;
 };
 
-let server: Promise<Exclude<TestServer, { failure: string }>> | undefined;
+let parts: Promise<SharedParts> | undefined;
 
-/** Starts the run's server when this is the first question. */
-const askForServer = (): Promise<Exclude<TestServer, { failure: string }>> =>
+/** Makes the run's parts when this is the first question. */
+const askForParts = (): Promise<SharedParts> =>
   new Promise((resolve, reject) => {
     let answer = "";
     createConnection(inject("postgresDoor"))
@@ -55,6 +65,9 @@ const askForServer = (): Promise<Exclude<TestServer, { failure: string }>> =>
       });
   });
 
+/** What the tests of this run share. */
+export const sharedParts = (): Promise<SharedParts> => (parts ??= askForParts());
+
 const POOL = 8;
 
 /**
@@ -62,7 +75,7 @@ const POOL = 8;
  * @param options.migrated  false gives an empty one. Default true.
  */
 export async function freshDatabase(options: { readonly migrated?: boolean } = {}): Promise<TestDatabase> {
-  const { url: serverUrl, template } = await (server ??= askForServer());
+  const { url: serverUrl, template } = await sharedParts();
   const name = `test_${randomUUID().replaceAll("-", "")}`;
   const administer = async (statement: string): Promise<void> => {
     const sql = openSql({ url: serverUrl, name: "test-admin", connections: 1 });

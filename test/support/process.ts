@@ -1,6 +1,7 @@
 /** The engine as a process of its own, that can be killed. */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -8,22 +9,34 @@ import { fileURLToPath } from "node:url";
 
 import { readSandbox } from "../../engine/identity/sandbox.js";
 import type { Sandbox } from "../../engine/identity/sandbox.js";
+import { giveDevelopmentPki } from "./development-pki.js";
 import { eventually } from "./eventually.js";
 
 export const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** A loopback port that was free a moment ago. */
-export const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
+/** Below the ports that the system hands out: none of those may take the place of an engine that is about to come back. */
+const PORTS = { first: 15_000, beyond: 32_000 } as const;
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
     const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
+    server.once("error", () => {
+      resolve(false);
+    });
+    server.listen(port, "127.0.0.1", () => {
       server.close(() => {
-        resolve(typeof address === "object" && address !== null ? address.port : 0);
+        resolve(true);
       });
     });
   });
+
+/** A loopback port that was free a moment ago, and that nobody is given by chance. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(PORTS.first, PORTS.beyond);
+    if (await isFree(port)) return port;
+  }
+}
 
 export interface EngineProcess {
   readonly pid: number;
@@ -59,6 +72,7 @@ const ended = (child: ChildProcess): Promise<number | null> =>
 /** Starts `kurier serve` on a data directory and waits until it is ready. */
 export async function startEngineProcess(options: EngineProcessOptions): Promise<EngineProcess> {
   const [port, adminPort] = [await freePort(), await freePort()];
+  await giveDevelopmentPki(options.dataDir);
   const { PATH = "", HOME = "" } = process.env;
   const command = [process.execPath, join(PROJECT, "gateway/kurier.mjs"), "serve", "--role", options.role ?? "all"];
   const { openFiles } = options;
@@ -110,18 +124,30 @@ export async function startEngineProcess(options: EngineProcessOptions): Promise
   };
 }
 
-/** Kills every process whose command line has the text, as that of a directory: what a `kill -9` of everything leaves behind. Linux only. */
+/** What Linux tells of a process: its command line or its environment, empty when it has ended. */
+function told(pid: string, what: "cmdline" | "environ"): string {
+  try {
+    return readFileSync(`/proc/${pid}/${what}`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/**
+ * Kills every process whose command line has a directory, and every engine whose DATA_DIR lies there: what a `kill -9` of
+ * everything leaves behind, and what a test that failed does. Linux only.
+ */
 export function killEverythingOn(directory: string): number {
-  let killed = 0;
-  for (const pid of readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name))) {
+  const others = readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name) && Number(name) !== process.pid);
+  const found = others.filter(
+    (pid) => told(pid, "cmdline").includes(directory) || told(pid, "environ").includes(`DATA_DIR=${directory}`),
+  );
+  for (const pid of found) {
     try {
-      if (readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(directory) && Number(pid) !== process.pid) {
-        process.kill(Number(pid), "SIGKILL");
-        killed += 1;
-      }
+      process.kill(Number(pid), "SIGKILL");
     } catch {
-      // The process ended while we looked.
+      // It has ended by itself meanwhile.
     }
   }
-  return killed;
+  return found.length;
 }
