@@ -71,7 +71,7 @@ const PARTICIPANT_FAULTS: Readonly<Record<ParticipantFault, string>> = {
   participant_of_provider: "--participant is a service provider's (scheme 0242); give the firm an id of its own.",
 };
 
-export const firmsCreateCommand: Command = {
+const firmsCreateCommand: Command = {
   name: "firms create",
   summary: "Create a firm with one participant and one key.",
   usage: [
@@ -95,7 +95,7 @@ export const firmsCreateCommand: Command = {
   },
 };
 
-export const integratorsCreateCommand: Command = {
+const integratorsCreateCommand: Command = {
   name: "integrators create",
   summary: "Create an integrator with one central key.",
   usage: ["kurier integrators create --name NAME", "Prints the ids and the secret, which is shown this once."],
@@ -118,7 +118,7 @@ function ownerOf(parsed: ParsedArguments): KeyOwner {
   throw new UsageError("--firm ID, --integrator ID, or both for a key that is restricted to the firm.");
 }
 
-export const keysCreateCommand: Command = {
+const keysCreateCommand: Command = {
   name: "keys create",
   summary: "Create an API key for a firm or an integrator.",
   usage: [
@@ -147,7 +147,7 @@ export const keysCreateCommand: Command = {
   },
 };
 
-export const keysListCommand: Command = {
+const keysListCommand: Command = {
   name: "keys list",
   summary: "List the API keys of a firm or an integrator, without their secrets.",
   usage: ["kurier keys list --firm ID", "kurier keys list --integrator ID"],
@@ -163,3 +163,11 @@ export const keysListCommand: Command = {
     return EXIT.ok;
   },
 };
+
+/** What an operator makes of firms, integrators and their keys. */
+export const identityCommands: readonly Command[] = [
+  firmsCreateCommand,
+  integratorsCreateCommand,
+  keysCreateCommand,
+  keysListCommand,
+];
