@@ -1330,6 +1330,7 @@ table white_label_participant
 CREATE OR REPLACE FUNCTION public.accept_documents(p_id uuid[], p_firm_id uuid[], p_key_id uuid[], p_sender text[], p_receiver text[], p_erp_document_id text[], p_document_type_id text[], p_process_id text[], p_creation_date_time timestamp with time zone[], p_facts jsonb[], p_idempotency_key text[], p_request_sha256 text[], p_payload_sha256 text[], p_reply_status smallint[], p_reply_body text[], p_as4_message_id text[], p_sbdh_instance_id uuid[], p_validation_result jsonb[], p_accepted_at timestamp with time zone[], p_payload_key_id text[], p_payload_sealed text[], p_payload_bytes integer[], p_event_id uuid[], p_door text[] DEFAULT NULL::text[], p_number_warning jsonb DEFAULT '[]'::jsonb, p_owner text[] DEFAULT NULL::text[], p_lease_ms integer DEFAULT 0)
  RETURNS TABLE(ordinal bigint, outcome text, document_id uuid, reply_status smallint, reply_body text)
  LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 declare
   accepted uuid[];
@@ -1574,6 +1575,7 @@ end $function$
 CREATE OR REPLACE FUNCTION public.append_evidence(p_entries jsonb)
  RETURNS TABLE(n bigint, index bigint, hash text, previous_hash text)
  LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 declare
   head evidence_head;
@@ -2039,8 +2041,12 @@ $function$
 
 CREATE OR REPLACE FUNCTION public.claim_documents(p_firm_id uuid[], p_receiver_key text[], p_count integer[], p_owner text, p_lease_ms integer, p_bytes_max bigint, p_one boolean)
  RETURNS TABLE(id uuid, firm_id uuid, sender text, receiver text, document_type_id text, process_id text, status text, version integer, attempt integer, answers integer, faults integer, as4_message_id text, sbdh_instance_id uuid, facts jsonb, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea, payload_bytes integer)
- LANGUAGE sql
+ LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
+#variable_conflict use_column
+begin
+  return query
   with candidate as (
     select c.id, lane.n as lane
     from unnest(p_firm_id, p_receiver_key, p_count) with ordinality as lane (firm_id, receiver_key, count, n)
@@ -2059,7 +2065,8 @@ AS $function$
     window w as (order by r.rank, r.lane rows between unbounded preceding and current row)
   )
   select a.* from (select w.id from weighed as w where w.octets <= p_bytes_max or (p_one and w.n = 1) order by w.id) as w
-  cross join lateral take_attempt(w.id, p_owner, p_lease_ms) as a
+  cross join lateral take_attempt(w.id, p_owner, p_lease_ms) as a;
+end
 $function$
 
 CREATE OR REPLACE FUNCTION public.claim_overdue(p_owner text, p_lease_ms integer, p_overdue_ms bigint, p_limit integer)
@@ -2606,6 +2613,7 @@ CREATE OR REPLACE FUNCTION public.due_lanes(p_after uuid, p_firms uuid[], p_rece
  RETURNS TABLE(firm_id uuid, receiver_key text, ready integer)
  LANGUAGE plpgsql
  STABLE
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 declare
   v_firm uuid := p_after;
@@ -2672,6 +2680,7 @@ $function$
 CREATE OR REPLACE FUNCTION public.end_attempts(p_id uuid[], p_version integer[], p_status text[], p_now timestamp with time zone[], p_wait_ms bigint[], p_plan text[], p_moves jsonb[], p_events jsonb[], p_attempt jsonb[], p_reason text[], p_exchange jsonb[], p_owner text[], p_claim_ms integer, p_published bigint[] DEFAULT '{}'::bigint[], p_evidence jsonb DEFAULT '[]'::jsonb)
  RETURNS TABLE(n bigint, version integer, outbox_id bigint, outbox_body jsonb)
  LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 #variable_conflict use_column
 begin
@@ -3958,6 +3967,7 @@ $function$
 CREATE OR REPLACE FUNCTION public.receive_businesses(p_id uuid[], p_firm_id uuid[], p_participant_key text[], p_sender text[], p_receiver text[], p_document_type_id text[], p_process_id text[], p_creation_date_time timestamp with time zone[], p_payload_sha256 text[], p_as4_message_id text[], p_sbdh_instance_id text[], p_facts jsonb[], p_received_at timestamp with time zone[], p_payload_key_id text[], p_payload_sealed text[], p_payload_bytes integer[], p_exchange jsonb[], p_duty jsonb[], p_status text[], p_evidence jsonb[])
  RETURNS TABLE(n bigint)
  LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 #variable_conflict use_column
 declare
@@ -4668,8 +4678,12 @@ $function$
 
 CREATE OR REPLACE FUNCTION public.take_attempt(p_id uuid, p_owner text, p_lease_ms integer)
  RETURNS TABLE(id uuid, firm_id uuid, sender text, receiver text, document_type_id text, process_id text, status text, version integer, attempt integer, answers integer, faults integer, as4_message_id text, sbdh_instance_id uuid, facts jsonb, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea, payload_bytes integer)
- LANGUAGE sql
+ LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
+#variable_conflict use_column
+begin
+  return query
   with taken as (
     update document as d
     set attempts = d.attempts + 1, version = d.version + 1, lease_owner = p_owner, attempted_at = clock_timestamp(),
@@ -4689,7 +4703,8 @@ AS $function$
     taken.version, taken.attempts, taken.answers, taken.faults, taken.as4_message_id, taken.sbdh_instance_id,
     taken.facts, case when taken.staged is null then taken.created_at else taken.staged_at end, payload.key_id, payload.sealed,
     payload.bytes
-  from taken join payload on payload.document_id = taken.id
+  from taken join payload on payload.document_id = taken.id;
+end
 $function$
 
 CREATE OR REPLACE FUNCTION public.take_mls_duties(p_owner text, p_lease_ms integer, p_limit integer)

@@ -157,7 +157,7 @@ export function createInbox(ports: {
   /** Marks what an answer shows for the first time, before it is given: the meter counts it. */
   async function shown(documents: readonly Pick<ReceivedDetail, "id" | "isNew">[]): Promise<void> {
     const fresh = documents.filter(({ isNew }) => isNew).map(({ id }) => id);
-    if (fresh.length > 0) await orTemporary(markShown(sql, fresh, clock.now()));
+    if (fresh.length > 0) await orTemporary(markShown(sql, { ids: fresh, now: clock.now() }));
   }
 
   return {

@@ -179,7 +179,9 @@ export interface InboxAnswer {
 
 /**
  * Answers several inbox questions in one statement: polls that arrive together share a round trip. What is new in an
- * answer is marked before it is given, by a statement of its own: one that did both cost every poll 0.3 ms.
+ * answer is marked before it is given, by a statement of its own: one that did both cost every poll 0.3 ms. The arrays
+ * come from sub-selects so that they look equally long to every plan, and one is kept: 384 µs of Postgres for a single
+ * poll before, 128 since.
  * @returns one answer a question
  */
 export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Promise<InboxAnswer[]> {
@@ -188,10 +190,12 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
   >`
     with q as (
       select * from unnest(
-        ${queries.map((query) => query.participantKey)}::text[], ${queries.map((query) => query.firmId)}::uuid[],
-        ${queries.map((query) => query.status)}::text[], ${queries.map((query) => query.limit)}::integer[],
-        ${queries.map((query) => query.after)}::bigint[],
-        ${queries.map((query) => new Date(query.heldSince).toISOString())}::timestamptz[]
+        (select ${queries.map((query) => query.participantKey)}::text[]),
+        (select ${queries.map((query) => query.firmId)}::uuid[]),
+        (select ${queries.map((query) => query.status)}::text[]),
+        (select ${queries.map((query) => query.limit)}::integer[]),
+        (select ${queries.map((query) => query.after)}::bigint[]),
+        (select ${queries.map((query) => new Date(query.heldSince).toISOString())}::timestamptz[])
       ) with ordinality as q (participant_key, firm_id, status, page, after, held_since, n)
     )
     select q.n, r.id, r.position, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time,
@@ -232,15 +236,29 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
   return pages.map((items) => ({ items, isAnyHeld: holding.has(items) }));
 }
 
-/** Marks documents as received through an API; a row that another statement holds now is marked by that one. */
-export async function markShown(sql: Sql, ids: readonly string[], now: Instant): Promise<void> {
-  await sql`
-    update received_document set api_received_at = ${isoInstant(now)}
-    where id in (
-      select m.id from received_document as m where m.id = any (${[...ids]}::uuid[]) and m.api_received_at is null
-      order by m.id for update skip locked
-    )`;
+/** Documents that one answer shows for the first time. */
+interface Shown {
+  readonly ids: readonly string[];
+  readonly now: Instant;
 }
+
+/**
+ * Marks documents as received through an API, those of several answers by one statement; a row that another statement
+ * holds now is marked by that one.
+ */
+export const markShown = batched<Shown, true>(
+  async (sql, items) => {
+    await sql`
+      update received_document set api_received_at = ${isoInstant(Math.max(...items.map(({ now }) => now)))}
+      where id in (
+        select m.id from received_document as m
+        where m.id = any (${items.flatMap(({ ids }) => ids)}::uuid[]) and m.api_received_at is null
+        order by m.id for update skip locked
+      )`;
+    return items.map(() => true);
+  },
+  { max: LIMITS.read_batch },
+);
 
 export interface ReceivedDetail extends ReceivedItem {
   /** Whether no API has shown it yet. */
@@ -389,7 +407,7 @@ export const findOwnParticipant = batched<string, OwnParticipant | undefined>(
     >`
     select p.key, p.firm_id, c.document_type_id, c.process_id
     from participant as p left join participant_capability as c on c.participant_key = p.key
-    where p.key = any(${[...keys]}::text[])`;
+    where p.key = any((select ${[...keys]}::text[])::text[])`;
     const found = new Map<
       string,
       {
