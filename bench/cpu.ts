@@ -24,8 +24,11 @@ function times(path: string): Times | undefined {
   }
 }
 
-/** Seconds so far by part: the engine's main thread, its other threads, and each kind of child. */
-export function processorTime(enginePid: number): ReadonlyMap<string, number> {
+/**
+ * Seconds so far by part: the engine's main thread, its other threads, each kind of child, this process, and the
+ * receiver of events where there is one.
+ */
+export function processorTime(enginePid: number, receiverPid?: number): ReadonlyMap<string, number> {
   const parts = new Map<string, number>();
   const add = (part: string, seconds: number): void => {
     parts.set(part, (parts.get(part) ?? 0) + seconds);
@@ -53,6 +56,7 @@ export function processorTime(enginePid: number): ReadonlyMap<string, number> {
   for (const { pid, name, seconds } of all)
     if (pid !== enginePid && below.has(pid) && name !== undefined) add(name, seconds ?? 0);
   add("client", times(`/proc/${process.pid}/stat`)?.seconds ?? 0);
+  if (receiverPid !== undefined) add("receiver", times(`/proc/${receiverPid}/stat`)?.seconds ?? 0);
   return parts;
 }
 

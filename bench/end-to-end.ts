@@ -8,6 +8,7 @@ import { systemClock } from "../engine/base/clock.js";
 import { perUnit, processorTime } from "./cpu.js";
 import { makeFirms, startBenchEngine } from "./engine.js";
 import { subscribeFirms } from "./events/subscribed.js";
+import type { Subscribed } from "./events/subscribed.js";
 import type { BenchEngine } from "./engine.js";
 import { refusedOf, runLoad, runPacedLoad } from "./load.js";
 import { accessPointKey, rsaLimit } from "./rsa.js";
@@ -105,8 +106,8 @@ async function checkRows({ sql }: BenchEngine, accepted: number, underWay: numbe
 async function drainRate(
   options: BenchOptions,
   engine: BenchEngine,
-  next: ReturnType<typeof requests>,
-  url: string,
+  { next, url }: { readonly next: ReturnType<typeof requests>; readonly url: string },
+  subscribed: Subscribed,
 ): Promise<{ readonly figures: Figure[]; readonly rate: number; readonly answers: number }> {
   const amount = options.tiny ? 20 : BACKLOG_PER_SECOND * options.seconds;
   const first = await runLoad({
@@ -117,10 +118,14 @@ async function drainRate(
     next,
   });
   if (refusedOf(first) > 0) throw new Error(`the engine refused ${refusedOf(first)} documents`);
-  const [start, before, time] = [systemClock.monotonic(), await counts(engine), processorTime(engine.pid)];
+  const times = (): ReturnType<typeof processorTime> => processorTime(engine.pid, subscribed.pid);
+  const [start, before, time] = [systemClock.monotonic(), await counts(engine), times()];
   const { delivered, at } = await drained(engine, options);
   const drainedCount = delivered - before.delivered;
-  options.say(`processor time per document, ms: ${perUnit(time, processorTime(engine.pid), drainedCount)}`);
+  // What is told of the last documents is part of their price.
+  const calls = await subscribed.calls();
+  options.say(`processor time per document, ms: ${perUnit(time, times(), drainedCount)}`);
+  if (options.subscribed) options.say(`events pushed per document so far: ${(calls / delivered).toFixed(2)}`);
   const rate = drainedCount / ((at - start) / 1_000);
   return {
     answers: first.answers,
@@ -205,7 +210,7 @@ export const endToEndBench: Bench = {
       );
       const next = requests(templates, "/sapi/v1/document/send");
       const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
-      const unsubscribe = await subscribeFirms(options, engine, firms);
+      const subscribed = await subscribeFirms(options, engine, firms);
       options.say("warming up …");
       const warm = await runLoad({
         url,
@@ -216,10 +221,11 @@ export const endToEndBench: Bench = {
       });
       await drained(engine, options);
       options.say("a backlog …");
-      const backlog = await drainRate(options, engine, next, url);
+      const backlog = await drainRate(options, engine, { next, url }, subscribed);
       options.say("a steady stream …");
       const stream = await steady(options, engine, { next, url }, Math.max(1, Math.floor(backlog.rate * STEADY_SHARE)));
-      unsubscribe();
+      const bare = await subscribed.bare();
+      await subscribed.close();
       await checkRows(engine, warm.answers + backlog.answers + stream.answers, CONNECTIONS);
       const limit = await rsaLimit(
         options.tiny ? 0.1 : 3,
@@ -229,6 +235,7 @@ export const endToEndBench: Bench = {
       return [
         ...backlog.figures,
         ...stream.figures,
+        ...bare,
         {
           name: "RSA limit, exchange",
           value: limit,

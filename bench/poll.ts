@@ -69,7 +69,7 @@ async function measure(options: BenchOptions): Promise<readonly Figure[]> {
     const count = options.tiny ? 4 : Math.ceil((RATE_CEILING * 60) / PER_KEY_PER_MINUTE / (60 / (seconds * 2)));
     options.say(`${count} firms …`);
     const firms = await makeFirms(engine, Math.max(count, options.tiny ? 4 : FULL_FIRMS));
-    const unsubscribe = await subscribeFirms(options, engine, firms);
+    const subscribed = await subscribeFirms(options, engine, firms);
     options.say("empty inboxes …");
     const empty = await load(url, polls(firms));
     await fillBenchInbox(
@@ -81,7 +81,7 @@ async function measure(options: BenchOptions): Promise<readonly Figure[]> {
     const digest = await checkPage(url, firms[0] as BenchFirm, ITEMS);
     options.say(`inboxes of ${ITEMS} …`);
     const full = await load(url, polls(firms));
-    unsubscribe();
+    await subscribed.close();
     const refused = [...empty.statuses, ...full.statuses].filter(([status]) => status !== 200);
     if (refused.length > 0)
       throw new Error(`the engine answered ${refused.map(([status, count]) => `${count} × ${status}`).join(", ")}`);

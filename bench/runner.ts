@@ -23,8 +23,10 @@ export interface Figure {
 export interface BenchOptions {
   /** The form that runs with the tests: proves that the benchmark works, measures nothing. */
   readonly tiny: boolean;
-  /** Every firm has a subscription to every event; for the benches that take it. */
+  /** Every firm has a subscription to what integrators act on; for the benches that take it. */
   readonly subscribed: boolean;
+  /** Those subscriptions name every event. */
+  readonly everyEvent: boolean;
   /** Seconds of each measured part. */
   readonly seconds: number;
   readonly say: (line: string) => void;

@@ -47,7 +47,7 @@ async function measureEngine(
   engine: BenchEngine,
 ): Promise<{ readonly figure: Figure; readonly templates: readonly Template[] }> {
   const firms = await makeFirms(engine, options.tiny ? 4 : firmsFor(RATE_CEILING * 60));
-  const unsubscribe = await subscribeFirms(options, engine, firms);
+  const subscribed = await subscribeFirms(options, engine, firms);
   const templates = firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId));
   const next = requests(templates, "/sapi/v1/document/send");
   const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
@@ -61,7 +61,7 @@ async function measureEngine(
     next,
   });
   options.say(`processor time per document, ms: ${perUnit(before, processorTime(engine.pid), result.answers)}`);
-  unsubscribe();
+  await subscribed.close();
   const refused = [...result.statuses, ...warm.statuses].filter(([status]) => status !== 202);
   if (refused.length > 0)
     throw new Error(`the engine answered ${refused.map(([status, count]) => `${count} × ${status}`).join(", ")}`);

@@ -1,19 +1,26 @@
 /**
- * `webhooks`: how many events a node tells receivers a second, and what receivers that answer at once wait for because
- * of one that is slow and one that never answers.
+ * `webhooks`: how many events a node tells receivers a second (many owners, one with a single subscription, one with
+ * many origins), and what receivers that answer at once wait for because of one that is slow and one that never
+ * answers.
  */
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
+import type { RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
 import { systemClock } from "../../engine/base/clock.js";
+import { perUnit, processorTime } from "../cpu.js";
 import { makeFirms, startBenchEngine } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
 
 const ENDPOINTS = { tiny: 6, full: 100 };
 const EVENTS = { tiny: 60, full: 10_000 };
+/** Events for the owner with one subscription, and for the one that is told of each at so many origins. */
+const EVENTS_OF_ONE = { tiny: 20, full: 3_000 };
+const ORIGINS = { tiny: 3, full: 16 };
+const EVENTS_OF_ORIGINS = { tiny: 5, full: 250 };
 /** Events a second while waits are measured, over all endpoints. */
 const RATE = { tiny: 20, full: 100 };
 /** In how many parts the events of a second happen. */
@@ -30,7 +37,8 @@ interface Arrival {
 }
 
 interface Receivers {
-  readonly origin: string;
+  /** The first is that of every endpoint but those of the owner with many. */
+  readonly origins: readonly [string, ...string[]];
   readonly arrivals: Arrival[];
   /** Endpoints that answer late, and those that never do. */
   readonly slow: Set<number>;
@@ -38,11 +46,11 @@ interface Receivers {
   close(): void;
 }
 
-/** One server for all endpoints: /<number>. */
-async function startReceivers(): Promise<Receivers> {
+/** One receiver of all endpoints, /<number>, at so many ports. */
+async function startReceivers(count: number): Promise<Receivers> {
   const arrivals: Arrival[] = [];
   const [slow, dead] = [new Set<number>(), new Set<number>()];
-  const server = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
@@ -56,30 +64,31 @@ async function startReceivers(): Promise<Receivers> {
       });
       setTimeout(() => response.writeHead(200).end(), slow.has(endpoint) ? SLOW_MS : 0);
     });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  };
+  const servers = Array.from({ length: count }, () => createServer(answer));
+  await Promise.all(servers.map((server) => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))));
+  const [first = "", ...others] = servers.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origins: [first, ...others],
     arrivals,
     slow,
     dead,
     close: () => {
-      server.closeAllConnections();
-      server.close();
+      for (const server of servers) {
+        server.closeAllConnections();
+        server.close();
+      }
     },
   };
 }
 
-/** One subscription for each firm, at a path of its own. */
-async function subscribe(engine: BenchEngine, receivers: Receivers, firms: readonly BenchFirm[]): Promise<void> {
-  for (const [n, firm] of firms.entries()) {
-    const answer = await fetch(`${engine.sandbox.baseUrl}/webhooks`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${firm.token}`, "content-type": "application/json" },
-      body: JSON.stringify({ url: `${receivers.origin}/${n}`, events: ["document.delivered"] }),
-    });
-    if (answer.status !== 201) throw new Error(`no subscription: ${answer.status} ${await answer.text()}`);
-  }
+async function subscribe(engine: BenchEngine, firm: BenchFirm, url: string): Promise<void> {
+  const answer = await fetch(`${engine.sandbox.baseUrl}/webhooks`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${firm.token}`, "content-type": "application/json" },
+    body: JSON.stringify({ url, events: ["document.delivered"] }),
+  });
+  if (answer.status !== 201) throw new Error(`no subscription: ${answer.status} ${await answer.text()}`);
 }
 
 /** Makes events happen to documents of the firms, one of each in turn, from the firm of that number on. */
@@ -137,36 +146,63 @@ async function waits(
   return { p50_ms: percentile(sorted, 0.5), p99_ms: percentile(sorted, 0.99), count: sorted.length };
 }
 
+interface Ground {
+  readonly engine: BenchEngine;
+  readonly receivers: Receivers;
+  readonly options: BenchOptions;
+}
+
+/** Makes events happen to firms in turn, as fast as they can be written. @returns how fast all of them were told */
+async function flood(
+  { engine, receivers, options }: Ground,
+  firms: readonly BenchFirm[],
+  { events, each, name }: { readonly events: number; readonly each: number; readonly name: string },
+): Promise<Figure> {
+  options.say(`${name} …`);
+  receivers.arrivals.length = 0;
+  const [begun, before] = [systemClock.monotonic(), processorTime(engine.pid)];
+  for (let made = 0; made < events; made += BATCH)
+    await happen(engine, firms, { from: made, count: Math.min(BATCH, events - made) });
+  await arrived(receivers, events * each);
+  const seconds = (systemClock.monotonic() - begun) / 1_000;
+  options.say(`processor time per delivery, ms: ${perUnit(before, processorTime(engine.pid), events * each)}`);
+  const distinct = new Set(receivers.arrivals.map(({ id }) => id)).size;
+  if (distinct !== events) throw new Error(`${distinct} of ${events} events arrived`);
+  return { name, value: (events * each) / seconds, unit: "/s", note: `${events} events` };
+}
+
 async function measure(engine: BenchEngine, receivers: Receivers, options: BenchOptions): Promise<readonly Figure[]> {
-  const firms = await makeFirms(engine, options.tiny ? ENDPOINTS.tiny : ENDPOINTS.full);
-  await subscribe(engine, receivers, firms);
+  const form = options.tiny ? "tiny" : "full";
+  const all = await makeFirms(engine, ENDPOINTS[form] + 1);
+  const [wide, firms] = [all.slice(-1), all.slice(0, -1)];
+  for (const [n, firm] of firms.entries()) await subscribe(engine, firm, `${receivers.origins[0]}/${n}`);
+  for (const origin of receivers.origins)
+    for (const firm of wide) await subscribe(engine, firm, `${origin}/${firms.length}`);
   await happen(engine, firms, { from: 0, count: firms.length });
   await arrived(receivers, firms.length);
 
-  const count = options.tiny ? EVENTS.tiny : EVENTS.full;
-  options.say(`${count} events to ${firms.length} endpoints that answer at once …`);
-  receivers.arrivals.length = 0;
-  const begun = systemClock.monotonic();
-  for (let made = 0; made < count; made += BATCH)
-    await happen(engine, firms, { from: made, count: Math.min(BATCH, count - made) });
-  await arrived(receivers, count);
-  const seconds = (systemClock.monotonic() - begun) / 1_000;
-  const distinct = new Set(receivers.arrivals.map(({ id }) => id)).size;
-  if (distinct !== count) throw new Error(`${distinct} of ${count} events arrived`);
+  const ground = { engine, receivers, options };
+  const many = "deliveries to receivers that answer at once";
+  const floods = [
+    await flood(ground, firms, { events: EVENTS[form], each: 1, name: many }),
+    await flood(ground, firms.slice(0, 1), { events: EVENTS_OF_ONE[form], each: 1, name: "to one subscription" }),
+    await flood(ground, wide, {
+      events: EVENTS_OF_ORIGINS[form],
+      each: ORIGINS[form],
+      name: `to ${ORIGINS[form]} origins of one owner`,
+    }),
+  ];
 
   options.say("all of them good, at a steady rate …");
+  const before = processorTime(engine.pid);
   const alone = await waits(engine, receivers, firms, options);
+  options.say(`processor time per delivery, ms: ${perUnit(before, processorTime(engine.pid), alone.count)}`);
   options.say("beside one that is slow and one that never answers …");
   receivers.slow.add(0);
   receivers.dead.add(1);
   const beside = await waits(engine, receivers, firms, options);
   return [
-    {
-      name: "deliveries to receivers that answer at once",
-      value: count / seconds,
-      unit: "/s",
-      note: `${count} events`,
-    },
+    ...floods,
     { name: "event to receiver, all good", value: alone.p99_ms, unit: "ms", ...alone, note: `${alone.count} events` },
     {
       name: "event to receiver, beside a slow and a dead one",
@@ -192,7 +228,7 @@ export const webhooksBench: Bench = {
   seconds: 30,
   run: async (options) => {
     const engine = await startBenchEngine({ role: "all", env: { NATS_URL: "embedded" } });
-    const receivers = await startReceivers();
+    const receivers = await startReceivers(options.tiny ? ORIGINS.tiny : ORIGINS.full);
     try {
       return await measure(engine, receivers, { ...options, seconds: options.tiny ? 2 : options.seconds });
     } finally {

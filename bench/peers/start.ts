@@ -13,12 +13,12 @@ export const LIMIT_SERVER = loadUws() === undefined ? "node:http" : "uWS";
 const PATIENCE_MS = 10_000;
 const POLL_MS = 20;
 
-/** @param port a free port */
+/** @param port a free port @param databaseUrl  for peers that insert */
 export async function startPeer(
-  name: "uws-insert" | "fastify-insert",
+  name: "uws-insert" | "fastify-insert" | "event-receiver",
   port: number,
-  databaseUrl: string,
-): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  databaseUrl = "",
+): Promise<{ readonly url: string; readonly pid: number | undefined; stop(): Promise<void> }> {
   const child = spawn(
     process.execPath,
     [fileURLToPath(new URL(`./${name}.js`, import.meta.url)), String(port), databaseUrl],
@@ -38,6 +38,7 @@ export async function startPeer(
   }
   return {
     url,
+    pid: child.pid,
     stop: async () => {
       const ended = new Promise((resolve) => child.once("exit", resolve));
       child.kill("SIGKILL");

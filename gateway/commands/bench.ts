@@ -9,15 +9,16 @@ export const benchCommand: Command = {
   name: "bench",
   summary: "Measure one thing against its limit or peer in the same run.",
   usage: [
-    "kurier bench [NAME] [--seconds N] [--tiny] [--subscribed]",
+    "kurier bench [NAME] [--seconds N] [--tiny] [--subscribed [--every-event]]",
     "Without NAME: the list. Figures go to bench/results/NAME.json; --tiny proves that it works and measures nothing.",
     "--subscribed: send, poll and end-to-end with a webhook for each firm; to be compared with a run without, and not kept.",
+    "--every-event: those webhooks name every event, not only arrivals and what became of a document.",
   ],
   run: async (args) => {
     const {
       values: [name],
       options,
-    } = parseArguments(args, { options: ["seconds"], flags: ["tiny", "subscribed"] });
+    } = parseArguments(args, { options: ["seconds"], flags: ["tiny", "subscribed", "every-event"] });
     const [{ BENCHES }, { keep, table }] = await Promise.all([
       import("../../bench/benches.js"),
       import("../../bench/runner.js"),
@@ -42,6 +43,7 @@ export const benchCommand: Command = {
     const measured = {
       tiny,
       subscribed,
+      everyEvent: options.has("every-event"),
       seconds: tiny ? 1 : seconds,
       say: (line: string) => {
         print(colour("dim", line));
