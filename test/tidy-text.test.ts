@@ -26,6 +26,7 @@ const HARMLESS: Readonly<Record<string, string>> = {
   texts: "a list",
   ids: "a list",
   urls: "a list",
+  behind: "a list",
   points: "a list of characters",
   faults: "a list",
   "[...fresh, ...previous]": "a list",

@@ -205,11 +205,16 @@ export const LIMITS = {
   webhook_reason_chars_max: 400,
   /**
    * Attempts of a node at once, of all nodes at what one owner has behind one origin, and for one owner wherever its
-   * subscriptions lead: slow receivers of one cannot take the places of all. Ours.
+   * subscriptions lead: slow receivers of one cannot take the places of all. Of an owner's share the last are for
+   * endpoints that have nothing under way, so that some that hang leave room for its others. Ours.
    */
   webhook_attempts_concurrent_max: 64,
   webhook_per_endpoint: 4,
   webhook_per_owner: 16,
+  webhook_owner_first: 4,
+  /** Events of a document that are sent before the end of the first is written; none is begun later than this. Ours. */
+  webhook_chain_max: 8,
+  webhook_chain_ms: 1 * SECOND_MS,
   /** A lease outlives the attempt, which the outbound client bounds. */
   webhook_lease_ms: 60 * SECOND_MS,
   /** Attempts at one delivery in a row that were begun and never ended, after which it is a dead letter. Ours. */
@@ -1237,11 +1242,11 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   },
   { holds: LIMITS.box_page_default <= LIMITS.box_page_max, because: "the default page is a legal page" },
   {
-    holds: LIMITS.outbound_total_ms < LIMITS.webhook_lease_ms,
+    holds: LIMITS.webhook_chain_ms + LIMITS.outbound_total_ms < LIMITS.webhook_lease_ms,
     because: "a delivery that is still under way would be sent by another node, too",
   },
   {
-    holds: LIMITS.webhook_per_endpoint < LIMITS.webhook_per_owner,
+    holds: LIMITS.webhook_per_endpoint + LIMITS.webhook_owner_first < LIMITS.webhook_per_owner,
     because: "an owner with two endpoints is not held up by one of them",
   },
   {

@@ -10,7 +10,8 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { pullEvents } from "../../engine/events/webhooks/pulls.js";
 import { replayDelivery } from "../../engine/events/webhooks/repairs.js";
 import { bindFirm, createFirm, createIntegrator } from "../../engine/identity/firms.js";
-import { claimDeliveries, fanOutFeed, settleDelivery } from "../../engine/storage/events/dispatch.js";
+import { claimDeliveries, settleDeliveries } from "../../engine/storage/events/dispatch.js";
+import { fanOutFeed } from "../../engine/storage/events/fan-out.js";
 import { eventually } from "../support/eventually.js";
 import { startReceiver, status } from "../support/receiver.js";
 import type { Receiver } from "../support/receiver.js";
@@ -303,10 +304,12 @@ test("an end that is written while the next events are made waits for them and n
   await sql`update webhook_delivery set id = ${smaller} where subscription_id = ${subscription.id} and due_at = 'infinity'`;
   const making = await openTransaction(url);
   await making.run(`select 1 from webhook_delivery where id = '${smaller}' for update`);
-  const end = settleDelivery(sql, {
-    ...{ id: claimed.deliveryId, owner: "node/1", attempt: 1, status: "SUCCESS", health: "well" },
-    ...{ wait_ms: undefined, responseStatus: 200, responseBody: undefined, cause: undefined },
-  });
+  const end = settleDeliveries(sql, [
+    {
+      ...{ id: claimed.deliveryId, owner: "node/1", attempt: 1, status: "SUCCESS", health: "well" },
+      ...{ wait_ms: undefined, responseStatus: 200, responseBody: undefined, cause: undefined },
+    },
+  ]);
   await eventually("the end waits", async () => {
     const rows = await sql`select 1 from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock' and query like '%settle_webhooks%'`;
@@ -314,7 +317,7 @@ test("an end that is written while the next events are made waits for them and n
   });
   await making.run(`select 1 from webhook_delivery where id = '${claimed.deliveryId}' for update nowait`);
   await making.commit();
-  expect(await end).toBe(false);
+  expect(await end).toEqual({ failing: false, freed: true });
   expect(await world.states(subscription.id)).toMatchObject([
     { status: "SUCCESS" },
     { status: "PENDING", wait_s: null },

@@ -6,6 +6,7 @@ import type { FirmId, IntegratorId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
 import type { Metrics } from "../../engine/base/metrics.js";
+import type { AttemptPorts } from "../../engine/events/webhooks/attempt.js";
 import { startDeliverer } from "../../engine/events/webhooks/deliverer.js";
 import type { Deliverer } from "../../engine/events/webhooks/deliverer.js";
 import {
@@ -19,7 +20,7 @@ import { createFirm } from "../../engine/identity/firms.js";
 import type { FeedKind } from "../../engine/lifecycle/feed.js";
 import { createHttpClient } from "../../engine/peppol/network/http.js";
 import type { Resolve } from "../../engine/peppol/network/outbound-address.js";
-import { fanOutFeed } from "../../engine/storage/events/dispatch.js";
+import { fanOutFeed } from "../../engine/storage/events/fan-out.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { eventually } from "./eventually.js";
@@ -41,6 +42,11 @@ export interface DeliveryState {
   readonly leased: boolean;
 }
 
+/** What a process of a test has of its own. */
+interface WorldPorts extends Partial<Pick<AttemptPorts, "owner" | "sql" | "clock" | "timeout_ms">> {
+  readonly resolve?: Resolve;
+}
+
 /** A world in which a test makes events happen. */
 export interface WebhookWorld {
   readonly db: TestDatabase;
@@ -55,13 +61,12 @@ export interface WebhookWorld {
   rotate(firmId: FirmId, subscriptionId: string): Promise<string>;
   /** Makes an event happen; of a document of its own unless one is named. @returns its id */
   happen(firmId: FirmId, kind?: FeedKind, documentId?: string): Promise<string>;
+  /** Makes events of one document happen at once. @returns their ids, in their order */
+  happenTogether(firmId: FirmId, kinds: readonly FeedKind[], documentId?: string): Promise<string[]>;
+  /** What attempts need, with a client of its own that ends with the world. */
+  ports(options?: WorldPorts): AttemptPorts;
   /** Starts one more deliverer, as another process would have. */
-  deliver(options?: {
-    readonly owner?: string;
-    readonly sql?: Sql;
-    readonly resolve?: Resolve;
-    readonly timeout_ms?: number;
-  }): Deliverer;
+  deliver(options?: WorldPorts): Deliverer;
   /** Changes a subscription as its owner does. */
   change(
     firmId: FirmId,
@@ -90,6 +95,12 @@ export async function webhookWorld(): Promise<WebhookWorld> {
   const metrics = createMetrics();
   const undo: (() => Promise<unknown>)[] = [];
   const { sql } = db;
+  const ports = ({ resolve, ...options }: WorldPorts = {}): AttemptPorts => {
+    const client = createHttpClient({ policy, ...(resolve === undefined ? {} : { resolve }) });
+    undo.push(() => Promise.resolve(client.close()));
+    const own = { sql, sealer, http: client.request, clock: systemClock, log: silentLog, metrics, owner: "node/1" };
+    return { ...own, ...options };
+  };
   return {
     db,
     metrics,
@@ -112,6 +123,14 @@ export async function webhookWorld(): Promise<WebhookWorld> {
         values (${id}, ${documentId}, ${firmId}, ${kind}, 'system', true, now())`;
       return id;
     },
+    happenTogether: async (firmId, kinds, documentId = randomUUID()) => {
+      const ids = kinds.map(() => randomUUID());
+      await sql`
+        insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at)
+        select e.id, ${documentId}, ${firmId}, e.kind, 'system', true, now()
+        from unnest(${ids}::uuid[], ${[...kinds]}::text[]) with ordinality as e (id, kind, n) order by e.n`;
+      return ids;
+    },
     change: (firmId, id, { url, isActive }) =>
       changeSubscription(
         { sql, sealer, clock: systemClock, addresses: { policy } },
@@ -126,19 +145,10 @@ export async function webhookWorld(): Promise<WebhookWorld> {
         return (await unread(sql)) === 0;
       });
     },
-    deliver: ({ owner = "node/1", sql: own = sql, resolve, timeout_ms } = {}) => {
-      const client = createHttpClient({ policy, ...(resolve === undefined ? {} : { resolve }) });
-      const deliverer = startDeliverer({
-        sql: own,
-        sealer,
-        http: client.request,
-        clock: systemClock,
-        log: silentLog,
-        metrics,
-        owner,
-        ...(timeout_ms === undefined ? {} : { timeout_ms }),
-      });
-      undo.push(() => deliverer.stop().finally(client.close));
+    ports,
+    deliver: (options) => {
+      const deliverer = startDeliverer(ports(options));
+      undo.push(() => deliverer.stop());
       return deliverer;
     },
     states: (id) => sql<DeliveryState[]>`

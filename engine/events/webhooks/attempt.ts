@@ -1,4 +1,4 @@
-/** One attempt at a delivery: make the body, sign it, post it, write what came of it. */
+/** Attempts at deliveries: make the body, sign it, post it, write what came of it. */
 import { setTimeout as pause } from "node:timers/promises";
 
 import { isoInstant } from "../../base/clock.js";
@@ -11,8 +11,9 @@ import type { Metrics } from "../../base/metrics.js";
 import { firstChars } from "../../base/text.js";
 import type { Http, HttpResult } from "../../peppol/network/http.js";
 import type { AttemptReport } from "../../storage/events/attempts.js";
-import { settleDelivery } from "../../storage/events/dispatch.js";
-import type { ClaimedDelivery, DeliveryEnd } from "../../storage/events/dispatch.js";
+import { settleDeliveries } from "../../storage/events/dispatch.js";
+import type { ClaimedDelivery, DeliveryEnd, Settled } from "../../storage/events/dispatch.js";
+import type { DeliveryChain } from "../../storage/events/fan-out.js";
 import { disableSubscription } from "../../storage/events/subscriptions.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { isPassing } from "../../storage/sql.js";
@@ -196,11 +197,13 @@ async function disable(ports: AttemptPorts, subscriptionId: string, why: "gone" 
     log.warn("webhook.disabled", { component: subscriptionId, code: why });
 }
 
-/** Writes an end, again while Postgres is away for a moment: what is not written is sent twice. */
-async function written({ sql }: AttemptPorts, end: DeliveryEnd): Promise<boolean | undefined> {
+type Ends = readonly [DeliveryEnd, ...DeliveryEnd[]];
+
+/** Writes ends, again while Postgres is away for a moment: what is not written is sent twice. */
+async function written({ sql }: AttemptPorts, ends: Ends): Promise<Settled | undefined> {
   for (let failures = 1; ; failures += 1) {
     try {
-      return await settleDelivery(sql, end);
+      return await settleDeliveries(sql, ends);
     } catch (error) {
       if (!isPassing(error) || failures === LIMITS.webhook_settle_tries) throw error;
     }
@@ -208,42 +211,86 @@ async function written({ sql }: AttemptPorts, end: DeliveryEnd): Promise<boolean
   }
 }
 
-/** What became of an attempt; the caller learns it when it is written. */
-type WrittenEnd = Pick<DeliveryEnd, "status" | "responseStatus" | "cause">;
+/** What an attempt came to that is not written yet. */
+interface Attempted {
+  readonly end: DeliveryEnd;
+  /** Whether the receiver said that it is gone. */
+  readonly gone: boolean;
+}
+
+/** Makes one attempt. @returns undefined when the delivery is another process's by now, and nothing was sent */
+async function attempted(ports: AttemptPorts, claimed: ClaimedDelivery): Promise<Attempted | undefined> {
+  const why = unsentOf(claimed);
+  const request = why === undefined ? requestOf(ports, claimed) : undefined;
+  if (!(await recordBeginning(ports, claimed, request))) return undefined;
+  if (request === undefined) return { end: unsent(ports, claimed, why ?? "withdrawn"), gone: false };
+  const { end, disable: gone } = endOf(ports, claimed, await post(ports, claimed, request));
+  return { end, gone };
+}
 
 /**
- * Makes one attempt at a delivery that this process has under lease. Never rejects: what could not be written is made
- * again when its lease is freed, under the same number and the same event id.
+ * Makes an attempt at each delivery of a chain while the one before is taken at once. What waits behind is sent before
+ * the end of the first is written, so that one statement writes all of them; a receiver that takes its time has each
+ * end written before the next event, and a process that dies has little to send twice.
  */
-export async function attemptDelivery(ports: AttemptPorts, claimed: ClaimedDelivery): Promise<WrittenEnd | undefined> {
+async function attemptedInARow(
+  ports: AttemptPorts,
+  [first, ...behind]: DeliveryChain,
+): Promise<readonly [Attempted, ...Attempted[]] | undefined> {
+  const start = ports.clock.monotonic();
+  const one = await attempted(ports, first);
+  if (one === undefined) return undefined;
+  const made: [Attempted, ...Attempted[]] = [one];
+  for (const claimed of behind.slice(0, LIMITS.webhook_chain_max - 1)) {
+    const isSwift = ports.clock.monotonic() - start < LIMITS.webhook_chain_ms;
+    if (made.at(-1)?.end.status !== "SUCCESS" || !isSwift) break;
+    const next = await attempted(ports, claimed);
+    if (next === undefined) break;
+    made.push(next);
+  }
+  return made;
+}
+
+/** What became of a chain of attempts, for its caller; it is written. */
+interface WrittenEnds {
+  /** Of the first. */
+  readonly end: Pick<DeliveryEnd, "status" | "responseStatus" | "cause">;
+  /** Whether something is due because of it. */
+  readonly freed: boolean;
+}
+
+function observe({ metrics, clock }: AttemptPorts, chain: DeliveryChain, ends: Ends): void {
+  for (const [at, { status }] of ends.entries()) {
+    metrics.count("webhook_deliveries_total", { outcome: status });
+    const waited_ms = clock.now() - (chain[at]?.createdAt.getTime() ?? 0);
+    if (status === "SUCCESS") metrics.observe("webhook_delivery_duration_seconds", {}, Math.max(0, waited_ms) / 1_000);
+  }
+}
+
+/**
+ * Makes an attempt at a delivery that this process has under lease, and at those of its document that wait behind it.
+ * Never rejects: what could not be written is made again when its lease is freed, under the same numbers and the same
+ * event ids.
+ */
+export async function attemptDelivery(ports: AttemptPorts, ...chain: DeliveryChain): Promise<WrittenEnds | undefined> {
   const { metrics, log } = ports;
+  const [{ subscriptionId }] = chain;
   try {
-    const why = unsentOf(claimed);
-    const request = why === undefined ? requestOf(ports, claimed) : undefined;
-    if (!(await recordBeginning(ports, claimed, request))) {
+    const made = await attemptedInARow(ports, chain);
+    const [first, ...others] = made ?? [];
+    const ends: Ends | undefined = first && [first.end, ...others.map(({ end }) => end)];
+    const isOwn = ends !== undefined && ports.isCurrent?.(chain[0]) !== false;
+    const settled = isOwn ? await written(ports, ends) : undefined;
+    if (ends === undefined || settled === undefined) {
       metrics.count("webhook_deliveries_total", { outcome: "LOST" });
       return undefined;
     }
-    const { end, disable: gone } =
-      request === undefined
-        ? { end: unsent(ports, claimed, why ?? "withdrawn"), disable: false }
-        : endOf(ports, claimed, await post(ports, claimed, request));
-    const failing = ports.isCurrent?.(claimed) === false ? undefined : await written(ports, end);
-    if (failing === undefined) {
-      metrics.count("webhook_deliveries_total", { outcome: "LOST" });
-      return undefined;
-    }
-    metrics.count("webhook_deliveries_total", { outcome: end.status });
-    if (end.status === "SUCCESS")
-      metrics.observe(
-        "webhook_delivery_duration_seconds",
-        {},
-        Math.max(0, ports.clock.now() - claimed.createdAt.getTime()) / 1_000,
-      );
-    if (gone || failing) await disable(ports, claimed.subscriptionId, gone ? "gone" : "failing");
-    return end;
+    observe(ports, chain, ends);
+    const gone = made?.some((one) => one.gone) === true;
+    if (gone || settled.failing) await disable(ports, subscriptionId, gone ? "gone" : "failing");
+    return { end: ends[0], freed: settled.freed || ends.some(({ wait_ms }) => wait_ms === 0) };
   } catch (error) {
-    log.warn("webhook.attempt_unwritten", { component: claimed.subscriptionId, ...errorFields(error) });
+    log.warn("webhook.attempt_unwritten", { component: subscriptionId, ...errorFields(error) });
     return undefined;
   }
 }

@@ -1,12 +1,15 @@
 /**
- * The loop of one node that turns the feed into deliveries and makes those that are due. It looks when it is told that
- * something happened, when an attempt ends, and once in LIMITS.webhook_poll_ms. What nobody is at any more it frees
+ * The loops of one node that turn the feed into deliveries and send them. What is made of the feed is sent at once
+ * where there is a place for it, without a claim. A claim is for what had none, for repeats and for what others left:
+ * it is made when something is known to be due, and once in LIMITS.webhook_poll_ms. What nobody is at any more is freed
  * once in LIMITS.dispatcher_beat_ms: a claim whose answer was lost with its connection, what a dead process had.
  */
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
-import { claimDeliveries, fanOutConnector, fanOutFeed, freeDeliveries } from "../../storage/events/dispatch.js";
+import { claimDeliveries, freeDeliveries } from "../../storage/events/dispatch.js";
 import type { ClaimedDelivery } from "../../storage/events/dispatch.js";
+import { fanOutConnector, fanOutFeed, takenChains } from "../../storage/events/fan-out.js";
+import type { DeliveryChain } from "../../storage/events/fan-out.js";
 import { createWake, within } from "../wake.js";
 import { attemptDelivery } from "./attempt.js";
 import type { AttemptPorts } from "./attempt.js";
@@ -56,6 +59,14 @@ const rest = (time_ms: number): Promise<void> =>
 /** Whose places a delivery takes. */
 type Placed = Pick<ClaimedDelivery, "endpointId" | "ownerId">;
 
+/** Whether some endpoint or owner has all its places taken, so that more of it may be due than can be under way. */
+const isSomeoneFull = (some: readonly Placed[], underWay: readonly Placed[]): boolean =>
+  some.some(
+    ({ endpointId, ownerId }) =>
+      underWay.filter((one) => one.endpointId === endpointId).length >= LIMITS.webhook_per_endpoint ||
+      underWay.filter((one) => one.ownerId === ownerId).length >= LIMITS.webhook_per_owner - LIMITS.webhook_owner_first,
+  );
+
 /**
  * How long a node waits after a claim. A claim has its price, so that who has taken everything that was due looks again
  * later; who has filled all places, or all of an endpoint or an owner, has probably left some.
@@ -64,50 +75,77 @@ type Placed = Pick<ClaimedDelivery, "endpointId" | "ownerId">;
  */
 export function claimAgainAfter(claimed: readonly Placed[], places: number, underWay: readonly Placed[]): number {
   if (claimed.length === 0) return 0;
-  const isFull = ({ endpointId, ownerId }: Placed): boolean =>
-    underWay.filter((one) => one.endpointId === endpointId).length >= LIMITS.webhook_per_endpoint ||
-    underWay.filter((one) => one.ownerId === ownerId).length >= LIMITS.webhook_per_owner;
-  return claimed.length >= places || claimed.some(isFull)
+  return claimed.length >= places || isSomeoneFull(claimed, underWay)
     ? LIMITS.webhook_claim_rest_ms
     : LIMITS.webhook_claim_idle_rest_ms;
 }
 
-/** Starts the loop. Several may run, in one process or in many: each delivery is under the lease of one of them. */
+/** Runs steps one after the other, in the order in which they were asked for. */
+function oneAtATime(): <T>(step: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (step) => {
+    const next = last.then(step, step);
+    last = next.catch(() => undefined);
+    return next;
+  };
+}
+
+/** Starts the loops. Several may run, in one process or in many: each delivery is under the lease of one of them. */
 export function startDeliverer(ports: AttemptPorts): Deliverer {
+  const { sql, owner, log } = ports;
   // Bounded by LIMITS.webhook_attempts_concurrent_max: no more is claimed.
   const underWay = new Map<string, ClaimedDelivery>();
+  const free = (): number => LIMITS.webhook_attempts_concurrent_max - underWay.size;
+  // Two steps at once would give out the same places.
+  const inTurn = oneAtATime();
   let idle: () => void = () => undefined;
-  const begin = (delivery: ClaimedDelivery): void => {
+  // Whether something may be due that had no place.
+  let isMoreDue = false;
+  const begin = (...chain: DeliveryChain): void => {
+    const [delivery] = chain;
     underWay.set(delivery.deliveryId, delivery);
     // A delivery whose receiver has moved is claimed again while the call to the old place is under way: only the newer
     // attempt counts, and only its end gives the place back.
     const isCurrent = (): boolean => underWay.get(delivery.deliveryId) === delivery;
-    void attemptDelivery({ ...ports, isCurrent }, delivery).finally(() => {
+    void attemptDelivery({ ...ports, isCurrent }, ...chain).then((written) => {
       if (isCurrent()) underWay.delete(delivery.deliveryId);
-      sending.poke();
+      if (isMoreDue || written?.freed !== false) sending.poke();
       if (underWay.size === 0) idle();
     });
   };
-  const sending = repeat(ports, "send", async () => {
-    const places = LIMITS.webhook_attempts_concurrent_max - underWay.size;
-    if (places === 0) return LIMITS.webhook_poll_ms;
-    const claimed = await claimDeliveries(ports.sql, ports.owner, places);
+  const claim = async (): Promise<number> => {
+    const places = free();
+    if (places === 0) return 0;
+    const claimed = await claimDeliveries(sql, owner, places);
     for (const delivery of claimed) begin(delivery);
-    const rest_ms = claimAgainAfter(claimed, places, [...underWay.values()]);
+    const all = [...underWay.values()];
+    isMoreDue = claimed.length >= places || isSomeoneFull(all, all);
+    return claimAgainAfter(claimed, places, all);
+  };
+  const sending = repeat(ports, "send", async () => {
+    const rest_ms = await inTurn(claim);
     if (rest_ms > 0) await rest(rest_ms);
     return LIMITS.webhook_poll_ms;
   });
+  const fanOut = async (): Promise<number> => {
+    const fed = await fanOutFeed(sql, { owner, places: free() });
+    if (fed.taken.length > 0) for (const chain of await takenChains(sql, owner, fed.taken)) begin(...chain);
+    const connector = await fanOutConnector(sql);
+    if (fed.waiting + connector.waiting > 0) {
+      isMoreDue = true;
+      sending.poke();
+    }
+    return fed.read + connector.read;
+  };
   const feeding = repeat(ports, "feed", async () => {
-    const [enterprise, connector] = [await fanOutFeed(ports.sql), await fanOutConnector(ports.sql)];
-    const [read, queued] = [enterprise.read + connector.read, enterprise.queued + connector.queued];
-    if (queued > 0) sending.poke();
+    const read = await inTurn(fanOut);
     if (read > 0) await rest(LIMITS.webhook_feed_rest_ms);
     return read > 0 ? 0 : LIMITS.webhook_poll_ms;
   });
   const freeing = repeat(ports, "leases", async () => {
-    const count = await freeDeliveries(ports.sql, ports.owner, [...underWay.keys()]);
+    const count = await freeDeliveries(sql, owner, [...underWay.keys()]);
     if (count > 0) {
-      ports.log.warn("webhook.leases_freed", { count });
+      log.warn("webhook.leases_freed", { count });
       sending.poke();
     }
     return LIMITS.dispatcher_beat_ms;

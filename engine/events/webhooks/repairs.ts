@@ -82,9 +82,9 @@ async function sendNow(ports: AttemptPorts, ids: readonly string[]): Promise<Tes
       return {
         deliveryId: delivery.deliveryId,
         webhookEventId: delivery.eventId,
-        status: outcome?.status ?? "PENDING",
-        responseStatus: outcome?.responseStatus ?? null,
-        error: outcome?.cause ?? null,
+        status: outcome?.end.status ?? "PENDING",
+        responseStatus: outcome?.end.responseStatus ?? null,
+        error: outcome?.end.cause ?? null,
       };
     }),
   );

@@ -1,4 +1,4 @@
-/** Statements of delivery: events become deliveries, deliveries are taken, and what became of them is written. */
+/** Statements of delivery: deliveries are taken, and what became of them is written. */
 import type { FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ConnectorEventType } from "../../lifecycle/connector.js";
@@ -8,28 +8,6 @@ import { batched, inOrder } from "../batched.js";
 import type { Json, Sql } from "../sql.js";
 import { completeReports } from "./attempts.js";
 import type { AttemptReport } from "./attempts.js";
-
-/** How far a look at the feed came. */
-interface FannedOut {
-  /** Events that were read. */
-  readonly read: number;
-  /** Deliveries that were made of them. */
-  readonly queued: number;
-}
-
-/** Makes deliveries of the next events of the feed; of nothing while another process is at it. */
-export async function fanOutFeed(sql: Sql): Promise<FannedOut> {
-  const [row] = await sql<{ readonly read: string; readonly queued: string }[]>`
-    select read, queued from fan_out_webhooks(${LIMITS.webhook_feed_batch})`;
-  return { read: Number(row?.read ?? 0), queued: Number(row?.queued ?? 0) };
-}
-
-/** The same for the subscriptions of the Connector. */
-export async function fanOutConnector(sql: Sql): Promise<FannedOut> {
-  const [row] = await sql<{ readonly read: string; readonly queued: string }[]>`
-    select read, queued from fan_out_connector(${LIMITS.webhook_feed_batch})`;
-  return { read: Number(row?.read ?? 0), queued: Number(row?.queued ?? 0) };
-}
 
 /** What an envelope is made of: all of it stays as it is, so that every attempt and pull says the same. */
 export interface MessageRow {
@@ -54,12 +32,19 @@ export interface MessageRow {
   readonly issueDate: string | null;
   readonly dueDate: string | null;
   readonly statusReason: string | null;
-  /** Of an outbound document, oldest first. */
+  /** Of an outbound document, oldest first; null for events that are not one of KINDS_WITH_HISTORY. */
   readonly history:
     readonly { readonly status: OutboundState; readonly trigger: OutboundTrigger | "accepted" }[] | null;
   readonly detail: string | null;
   readonly meta: Json;
 }
+
+/** Events that tell of the step that led to them, and of the status before it, which only the history knows. */
+const KINDS_WITH_HISTORY: readonly FeedKind[] = [
+  "document.delivery_failed",
+  "document.rejected",
+  "document.mls_received",
+];
 
 /** The columns of a MessageRow, of rows of webhook_delivery named d that `messageJoins` has joined. */
 export const messageColumns = (sql: Sql) => sql`
@@ -70,8 +55,10 @@ export const messageColumns = (sql: Sql) => sql`
   coalesce(o.facts, r.facts) ->> 'documentNumber' as number, coalesce(o.facts, r.facts) ->> 'payableAmount' as amount,
   coalesce(o.facts, r.facts) ->> 'currency' as currency, coalesce(o.facts, r.facts) ->> 'issueDate' as "issueDate",
   coalesce(o.facts, r.facts) ->> 'dueDate' as "dueDate", o.status_reason as "statusReason",
-  (select jsonb_agg(jsonb_build_object('status', h.status, 'trigger', h.trigger) order by h.version)
-    from document_history as h where h.document_id = o.id) as history, e.detail, e.meta`;
+  case when d.event = any (${[...KINDS_WITH_HISTORY]}::text[]) then (
+    select jsonb_agg(jsonb_build_object('status', h.status, 'trigger', h.trigger) order by h.version)
+    from document_history as h where h.document_id = o.id
+  ) end as history, e.detail, e.meta`;
 
 /** What a MessageRow is read from, beside rows of webhook_delivery named d. */
 export const messageJoins = (sql: Sql) => sql`
@@ -125,63 +112,24 @@ export const claimedColumns = (sql: Sql) => sql`
   case when s.old_secret_until > now() then s.old_secret_key_id end as "oldSecretKeyId",
   case when s.old_secret_until > now() then s.old_secret_sealed end as "oldSecretSealed",
   case when s.firm_id is null then connector_is_told(s.integrator_id, d.firm_id)
-    else webhook_is_allowed(s.integrator_id, s.firm_id) end as allowed,
+    when s.integrator_id is null then true else webhook_is_allowed(s.integrator_id, s.firm_id) end as allowed,
   d.begun > ${LIMITS.webhook_begun_max} as "cutOff", d.customer_ref as "customerRef", d.scenario`;
 
 /**
  * Takes due deliveries under lease: of each endpoint as many as it has places, the oldest first, one of each endpoint
- * before a second of any, and of no owner more than its share. An endpoint that has failed
- * LIMITS.webhook_breaker_failures times in a row has one place, and none while it rests. What another process looks at
- * in this moment is left to it. What is taken is what is answered: the statement sees both at one moment. Only what is
- * taken is locked: a lock is a write.
+ * before a second of any, and of no owner more than its share, the last LIMITS.webhook_owner_first of which are for
+ * endpoints that have nothing under lease. An endpoint that has failed LIMITS.webhook_breaker_failures times in a row
+ * has one place, and none while it rests. Processes take turns, so that these bounds hold over all of them. What is
+ * taken is what is answered: the statement sees both at one moment.
  * @param places  at most
  */
 export function claimDeliveries(sql: Sql, owner: string, places: number): PromiseLike<ClaimedDelivery[]> {
   return sql<ClaimedDelivery[]>`
-    with recursive waiting (id) as (
-      (select d.endpoint_id from webhook_delivery as d where d.due_at is not null order by d.endpoint_id limit 1)
-      union all
-      select (
-        select d.endpoint_id from webhook_delivery as d
-        where d.due_at is not null and d.endpoint_id > waiting.id order by d.endpoint_id limit 1
-      )
-      from waiting where waiting.id is not null
-    ), open as (
-      select w.id, w.failures from webhook_endpoint as w
-      where w.id in (select waiting.id from waiting) and (w.rest_until is null or w.rest_until <= now())
-        and exists (select 1 from webhook_delivery as d where d.endpoint_id = w.id and d.due_at <= now())
-      for no key update skip locked
-    ), free as (
-      select open.id, least(
-        ${places}::integer,
-        case when open.failures >= ${LIMITS.webhook_breaker_failures} then 1 else ${LIMITS.webhook_per_endpoint} end - (
-          select count(*) from webhook_delivery as l
-          where l.endpoint_id = open.id and l.lease_owner is not null and l.due_at > now()
-        )
-      ) as places
-      from open
-    ), busy as (
-      select l.owner_id, count(*) as places from webhook_delivery as l
-      where l.lease_owner is not null and l.due_at > now() group by l.owner_id
-    ), due as materialized (
-      select t.id, t.owner_id, t.endpoint_id, t.due_at
-      from free cross join lateral (
-        select d.id, d.owner_id, d.endpoint_id, d.due_at from webhook_delivery as d
-        where d.endpoint_id = free.id and d.due_at <= now()
-        order by d.due_at limit greatest(free.places, 0)
-      ) as t
-    ), turns as (
-      select due.id, due.owner_id, due.endpoint_id, due.due_at,
-        row_number() over (partition by due.endpoint_id order by due.due_at) as turn
-      from due
-    ), shares as (
-      select turns.id, turns.endpoint_id, turns.due_at, turns.turn,
-        row_number() over (partition by turns.owner_id order by turns.turn, turns.due_at) + coalesce(busy.places, 0)
-          as share
-      from turns left join busy on busy.owner_id = turns.owner_id
-    ), chosen as (
-      select shares.id, shares.endpoint_id from shares where shares.share <= ${LIMITS.webhook_per_owner}
-      order by shares.turn, shares.due_at limit ${places}
+    with chosen as materialized (
+      select w.id, w.endpoint_id from due_webhooks(
+        ${places}, ${LIMITS.webhook_per_endpoint}, ${LIMITS.webhook_per_owner}, ${LIMITS.webhook_owner_first},
+        ${LIMITS.webhook_breaker_failures}
+      ) as w
     ), held as materialized (
       select d.id from chosen join webhook_delivery as d on d.id = chosen.id
       where d.due_at <= now() and d.endpoint_id = chosen.endpoint_id
@@ -230,29 +178,53 @@ export interface DeliveryEnd {
   readonly report?: AttemptReport | undefined;
 }
 
+/** What the ends of a chain of attempts brought about. */
+export interface Settled {
+  /** Whether the subscription has failed for LIMITS.webhook_failing_ms without a break. */
+  readonly failing: boolean;
+  /** Whether something that waited behind these deliveries, or behind others of the same statement, is due now. */
+  readonly freed: boolean;
+}
+
 /**
- * Writes what became of an attempt. The call returns undefined when the lease was lost, otherwise whether the
- * subscription has failed for LIMITS.webhook_failing_ms without a break.
+ * Writes what became of attempts that were made in a row at events of one document, all under the lease of the first.
+ * The call returns undefined when that lease was lost: then nothing is written.
  */
-export const settleDelivery = batched<DeliveryEnd, boolean | undefined>(
-  async (sql, ends) => {
+export const settleDeliveries = batched<readonly [DeliveryEnd, ...DeliveryEnd[]], Settled | undefined>(
+  async (sql, chains) => {
+    const ends = chains.flat();
     const column = <K extends keyof DeliveryEnd>(name: K): (Exclude<DeliveryEnd[K], undefined> | null)[] =>
       ends.map((end) => (end[name] ?? null) as Exclude<DeliveryEnd[K], undefined> | null);
-    const rows = await sql<{ readonly n: string; readonly failing: boolean }[]>`
-      with settled as materialized (
-        select n, failing
-        from settle_webhooks(
-          ${column("owner")}::text[], ${column("id")}::uuid[], ${column("attempt")}::integer[], ${column("status")}::text[],
-          ${column("wait_ms")}::bigint[], ${column("responseStatus")}::integer[], ${column("responseBody")}::text[],
-          ${column("cause")}::text[], ${column("health")}::text[], ${LIMITS.webhook_breaker_failures},
-          ${LIMITS.webhook_rest_ms}, ${LIMITS.webhook_rest_max_ms}, ${LIMITS.webhook_failing_ms}
-        )
-      ), ${completeReports(sql, ends)}
-      select n, failing from settled`;
-    return inOrder(ends, rows, ({ failing }) => failing);
+    const heads = chains.flatMap((chain) => chain.map(() => chain[0].id));
+    const settled = sql`
+      select n, failing, freed
+      from settle_webhooks(
+        ${column("owner")}::text[], ${heads}::uuid[], ${column("id")}::uuid[], ${column("attempt")}::integer[],
+        ${column("status")}::text[], ${column("wait_ms")}::bigint[], ${column("responseStatus")}::integer[],
+        ${column("responseBody")}::text[], ${column("cause")}::text[], ${column("health")}::text[],
+        ${LIMITS.webhook_breaker_failures}, ${LIMITS.webhook_rest_ms}, ${LIMITS.webhook_rest_max_ms},
+        ${LIMITS.webhook_failing_ms}
+      )`;
+    const rows = ends.every(({ report }) => report === undefined)
+      ? await sql<SettledRow[]>`${settled}`
+      : await sql<SettledRow[]>`
+          with settled as materialized (${settled}), ${completeReports(sql, ends)}
+          select n, failing, freed from settled`;
+    const answers = inOrder(ends, rows, ({ failing, freed }): Settled => ({ failing, freed }));
+    const firsts = chains.map((_, at) => chains.slice(0, at).reduce((sum, chain) => sum + chain.length, 0));
+    return chains.map((chain, at) => {
+      const own = answers.slice(firsts[at], (firsts[at] ?? 0) + chain.length).filter((answer) => answer !== undefined);
+      return own.length === 0
+        ? undefined
+        : { failing: own.some(({ failing }) => failing), freed: own.some(({ freed }) => freed) };
+    });
   },
-  { max: LIMITS.webhook_settle_batch, key: ({ id }) => id },
+  { max: LIMITS.webhook_settle_batch, key: ([{ id }]) => id },
 );
+
+interface SettledRow extends Settled {
+  readonly n: string;
+}
 
 /** Gives back what earlier processes of a node have under lease. */
 export async function releaseDeliveries(sql: Sql, node: string): Promise<void> {
