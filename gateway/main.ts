@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { parseCidr } from "../engine/base/addresses.js";
-import { assertTimeZoneData, systemClock } from "../engine/base/clock.js";
+import { systemClock, timeZoneFault } from "../engine/base/clock.js";
 import type { Clock } from "../engine/base/clock.js";
 import { ConfigError } from "../engine/base/config.js";
 import type { Config } from "../engine/base/config.js";
@@ -61,7 +61,8 @@ const urlHost = (host: string): string =>
 
 /** Checks what must be true of the build and the machine before anything starts. */
 function checkMachine(config: Config): void {
-  assertTimeZoneData();
+  const unsure = timeZoneFault();
+  if (unsure !== undefined) throw new ConfigError([unsure]);
   const broken = LIMIT_RELATIONS.find((relation) => !relation.holds);
   if (broken !== undefined) throw new Error(`limits.ts contradicts itself: ${broken.because}`);
   const wrong = config.TRUSTED_PROXIES.filter((text) => parseCidr(text) === undefined);

@@ -22,6 +22,10 @@ import type { TestDatabase } from "../support/postgres.js";
 import { freePort, killEverythingOn, PROJECT, startEngineProcess } from "../support/process.js";
 import { kurier } from "../unit/commands/kurier.js";
 
+/** What a runtime without tables of time zones takes every zone for. */
+const WITHOUT_ZONES =
+  "const Known = Intl.DateTimeFormat; Intl.DateTimeFormat = class extends Known { constructor(locale, options) { super(locale, { ...options, timeZone: 'UTC' }); } };";
+
 const undo: (() => void)[] = [];
 beforeAll(async () => {
   await buildIfNeeded();
@@ -169,6 +173,12 @@ describe("an engine that cannot start", () => {
       AWAY,
       () => ({ ADMIN_PORT: String((taken.address() as AddressInfo).port) }),
       /^Port \d+ on 127\.0\.0\.1 is taken; choose another ADMIN_PORT\.$/,
+    ],
+    [
+      "tables of time zones that know no Slovak day",
+      WRONG,
+      () => ({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(WITHOUT_ZONES)}` }),
+      /^The time-zone data of this Node\.js gives a wrong Europe\/Bratislava day for \S+; install a Node\.js with full ICU\.$/,
     ],
     [
       "a server of NATS that is none",

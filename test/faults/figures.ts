@@ -1,6 +1,6 @@
 /** Figures of a long run, as they are kept for docs/faults.md. */
 import { mkdirSync, writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 
 import { systemClock } from "../../engine/base/clock.js";
@@ -11,6 +11,7 @@ export interface Figures {
   readonly command: string;
   /** ISO 8601. */
   readonly at: string;
+  /** With the load average at the end: times of a machine that worked for others as well are long. */
   readonly machine: string;
   /** A sentence or two before the table. */
   readonly remark: string;
@@ -26,7 +27,7 @@ export function keepFigures(name: string, figures: Omit<Figures, "at" | "machine
   const all: Figures = {
     ...figures,
     at: new Date(systemClock.now()).toISOString(),
-    machine: `${cpus().length} cores, ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}`,
+    machine: `${cpus().length} cores, ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}, load average ${(loadavg()[0] ?? 0).toFixed(0)}`,
   };
   const text = `${JSON.stringify(all, undefined, 2)}\n`;
   process.stdout.write(text);

@@ -35,6 +35,8 @@ export interface Load {
   readonly accepted: readonly Accepted[];
   /** How many requests were not answered with 202 at once. */
   readonly refused: () => number;
+  /** What they were answered, or how they failed, over all rounds. */
+  readonly refusals: readonly string[];
 }
 
 const payloadDigest = (request: LoadRequest): string => {
@@ -63,6 +65,7 @@ export async function startLoad(
   let next = requestsOf(firms);
   const accepted: Accepted[] = [];
   let unanswered: LoadRequest[] = [];
+  const refusals: string[] = [];
 
   /** @returns whether it was accepted */
   async function tell(request: LoadRequest): Promise<boolean> {
@@ -75,17 +78,22 @@ export async function startLoad(
         signal: AbortSignal.timeout(30_000),
       });
       const text = await answer.text();
-      if (answer.status !== 202) return false;
+      if (answer.status !== 202) {
+        refusals.push(`${answer.status} ${text}`);
+        return false;
+      }
       const { providerDocumentId } = JSON.parse(text) as { readonly providerDocumentId: string };
       accepted.push({ id: providerDocumentId, sha256: payloadDigest(request), at: systemClock.now() });
       return true;
-    } catch {
+    } catch (error) {
+      refusals.push(String(error));
       return false;
     }
   }
 
   return {
     accepted,
+    refusals,
     refused: () => unanswered.length,
     ready: async () => {
       accepted.length = 0;

@@ -57,6 +57,10 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-04",
     "Postgres crashes and comes back under load",
     by(
+      "faults/standby",
+      "a standby that takes over under load has everything that was acknowledged, where it is waited for; with %s",
+    ),
+    by(
       "contract/sapi-temporary",
       "TEMPORARY: temporary unavailability; repeat with the same Idempotency-Key: nothing was written, the repeat is accepted, without a restart",
     ),
@@ -111,6 +115,10 @@ export const DURABILITY: readonly FaultRow[] = [
     row(
       "F-08",
       "NATS is away at the start, is killed, loses its store",
+      by(
+        "integration/many-machines",
+        "many machines under load lose nothing, double nothing, and all invariants hold when %s",
+      ),
       by(
         "integration/streams",
         "the engine starts while NATS is away and works once it comes",
@@ -180,6 +188,10 @@ export const DURABILITY: readonly FaultRow[] = [
   row(
     "F-14",
     "SIGTERM with requests and deliveries under way",
+    by(
+      "integration/many-machines",
+      "many machines under load lose nothing, double nothing, and all invariants hold when %s",
+    ),
     by("contract/http", "a drain lets 100 requests under way finish, closes their connections, and takes no new ones"),
     by(
       "bulkheads/starting",
@@ -207,21 +219,26 @@ export const DURABILITY: readonly FaultRow[] = [
       ),
     ),
   ),
-  partly(
-    "a restore to a point in time is not made",
-    row(
-      "F-16",
-      "documents that were possibly sent are sent again",
-      by("integration/handover", "a document %s when the peer has its MessageId"),
-      by(
-        "unit/peppol/as4-transport",
-        "a repeat of the same MessageId is handed over once: the peer stores one document and receipts both",
-      ),
+  row(
+    "F-16",
+    "a restore to a moment: documents that were possibly sent are sent again",
+    by(
+      "faults/restore",
+      "a database that is destroyed under load and restored to a moment has every document of before it, and sends those that may have been sent under their old MessageId only",
+    ),
+    by("integration/handover", "a document %s when the peer has its MessageId"),
+    by(
+      "unit/peppol/as4-transport",
+      "a repeat of the same MessageId is handed over once: the peer stores one document and receipts both",
     ),
   ),
   row(
     "F-17",
     "a node stands still, another takes over, the first goes on",
+    by(
+      "integration/many-machines",
+      "many machines under load lose nothing, double nothing, and all invariants hold when %s",
+    ),
     by(
       "integration/claims",
       "a process that says nothing for four seconds is dead: its leases are free, and what it writes late is refused",

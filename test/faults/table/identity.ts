@@ -26,6 +26,10 @@ export const IDENTITY: readonly FaultRow[] = [
     "A-03",
     "a revoked key or consent, on every node",
     by(
+      "integration/pgbouncer",
+      "behind PgBouncer, where no announcement is heard, a token that one machine has revoked is refused by the other at once",
+    ),
+    by(
       "integration/identity-nodes",
       "a revoked access token is refused by the other node as soon as the revocation is answered, 200 times in a row",
       "a node that hears nothing asks Postgres for every request and is never stale",
@@ -239,6 +243,10 @@ export const RATES: readonly FaultRow[] = [
   row(
     "R-03",
     "ways around a limit",
+    by(
+      "integration/many-machines",
+      "two machines together let one key make as many calls as one machine does, within a twentieth",
+    ),
     by(
       "unit/gateway/rate-limit",
       "several nodes together admit the limit within 5 %, at any spread of the load, and lose less than 5 % of it",
