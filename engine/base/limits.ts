@@ -416,7 +416,7 @@ export const LIMITS = {
   request_inflated_bytes_max: 256 * MiB,
   /** Bodies inflated at once, as many as node:zlib has threads, and how many may wait for that; more are 503. Ours. */
   request_inflating_max: 4,
-  request_inflations_waiting_max: 256,
+  request_inflations_waiting_max: 512,
   /** Retry-After for a request whose key is in flight: by then the first one will have been answered. */
   in_flight_retry_after_s: 1,
 

@@ -6,6 +6,7 @@ import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { HeaderList } from "../http/headers.js";
 import { decodeUtf8, parseJsonObject } from "./json.js";
+import { parseLargeJsonObject } from "./large-json.js";
 import { BODY_KINDS } from "../contract/route.js";
 import type { BodyKind, Route } from "../contract/route.js";
 
@@ -51,6 +52,15 @@ export function decodeBody(row: Route, headers: HeaderList, bytes: Buffer): unkn
   if (bytes.length === 0) return undefined;
   return kind === "json" ? parseJsonObject(bytes) : parsePairs(decodeUtf8(bytes), "BODY_MALFORMED");
 }
+
+/**
+ * The same for a body so large that reading it at once would hold up all others; undefined for one that is not.
+ * @throws Refusal MEDIA_TYPE, BODY_MALFORMED
+ */
+export const decodeLargeBody = (row: Route, headers: HeaderList, bytes: Buffer): Promise<unknown> | undefined =>
+  bytes.length > LIMITS.payload_slice_bytes && bodyKind(row, headers, false) === "json"
+    ? parseLargeJsonObject(bytes)
+    : undefined;
 
 /** @throws Refusal REQUEST_INVALID for a bad escape or a name that comes twice */
 export const parseQuery = (text: string): Readonly<Record<string, string>> => parsePairs(text, "REQUEST_INVALID");

@@ -12,25 +12,39 @@ import { isUtf8 } from "node:buffer";
 import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+/** Octets of JSON that mean something. */
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
-const COLON = 0x3a;
+export const COLON = 0x3a;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-const malformed = (message: string): Refusal => new Refusal("BODY_MALFORMED", [], { message });
+/** What is said of a body that is not as it must be. */
+export const BODY_FAULTS = {
+  mark: "The body begins with a byte order mark; send UTF-8 without one.",
+  encoding: "The body is not valid UTF-8.",
+  object: "The body must be a JSON object.",
+  form: "The body is not well-formed JSON.",
+  members: `The body has more than ${LIMITS.json_members_max} members and elements.`,
+  depth: `The body is nested deeper than ${LIMITS.json_depth_max} levels.`,
+  characters: "The body has a string with U+0000 or half a surrogate pair.",
+  prototype: "The body has a member named __proto__.",
+  twice: "The body has an object with the same member twice.",
+} as const;
+
+/** The refusal of a body, in one of the sentences of BODY_FAULTS. */
+export const malformed = (message: string): Refusal => new Refusal("BODY_MALFORMED", [], { message });
 
 /**
  * Text of a body. A byte order mark is refused: RFC 8259 forbids it, and readers differ on whether it counts.
  * @throws Refusal BODY_MALFORMED
  */
 export function decodeUtf8(bytes: Buffer): string {
-  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf)
-    throw malformed("The body begins with a byte order mark; send UTF-8 without one.");
-  if (!isUtf8(bytes)) throw malformed("The body is not valid UTF-8.");
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) throw malformed(BODY_FAULTS.mark);
+  if (!isUtf8(bytes)) throw malformed(BODY_FAULTS.encoding);
   return bytes.toString("utf8");
 }
 
@@ -42,8 +56,7 @@ export function parseJsonObject(bytes: Buffer): Readonly<Record<string, unknown>
   const text = decodeUtf8(bytes);
   const members = countMembers(text);
   const value = parse(text);
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw malformed("The body must be a JSON object.");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw malformed(BODY_FAULTS.object);
   inspect(value, members, text.includes("\\u"));
   return value as Readonly<Record<string, unknown>>;
 }
@@ -52,7 +65,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw malformed("The body is not well-formed JSON.");
+    throw malformed(BODY_FAULTS.form);
   }
 }
 
@@ -68,11 +81,9 @@ function countMembers(text: string): number {
     } else if (code === COLON) {
       members++;
     } else if (code === COMMA) {
-      if (++separators > LIMITS.json_members_max)
-        throw malformed(`The body has more than ${LIMITS.json_members_max} members and elements.`);
+      if (++separators > LIMITS.json_members_max) throw malformed(BODY_FAULTS.members);
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      if (++depth > LIMITS.json_depth_max)
-        throw malformed(`The body is nested deeper than ${LIMITS.json_depth_max} levels.`);
+      if (++depth > LIMITS.json_depth_max) throw malformed(BODY_FAULTS.depth);
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       depth--;
     }
@@ -93,7 +104,7 @@ function endOfString(text: string, from: number): number {
 }
 
 /** NUL and half surrogate pairs, which can be neither stored nor sent on as text. */
-const UNSTORABLE = /[\0\p{Surrogate}]/u;
+export const UNSTORABLE = /[\0\p{Surrogate}]/u;
 
 /**
  * Walks the parsed value: refuses a member that came twice, `__proto__`, and, where the text has escapes that can spell
@@ -103,15 +114,14 @@ function inspect(root: object, members: number, escapes: boolean): void {
   const open: object[] = [root];
   let seen = 0;
   const check = (text: string): void => {
-    if (escapes && UNSTORABLE.test(text))
-      throw malformed("The body has a string with U+0000 or half a surrogate pair.");
+    if (escapes && UNSTORABLE.test(text)) throw malformed(BODY_FAULTS.characters);
   };
   for (let container = open.pop(); container !== undefined; container = open.pop()) {
     const isArray = Array.isArray(container);
     for (const name of Object.keys(container)) {
       if (!isArray) {
         seen++;
-        if (name === "__proto__") throw malformed("The body has a member named __proto__.");
+        if (name === "__proto__") throw malformed(BODY_FAULTS.prototype);
         check(name);
       }
       const value: unknown = (container as Record<string, unknown>)[name];
@@ -119,5 +129,5 @@ function inspect(root: object, members: number, escapes: boolean): void {
       else if (typeof value === "object" && value !== null) open.push(value);
     }
   }
-  if (seen !== members) throw malformed("The body has an object with the same member twice.");
+  if (seen !== members) throw malformed(BODY_FAULTS.twice);
 }

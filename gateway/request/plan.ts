@@ -37,6 +37,8 @@ export interface SteppedRequest extends AnyRequest, Found {
   roomForAnswer(bytes: number): Promise<void>;
   /** The body as its content type says. @throws Refusal when it cannot be read */
   decoded(): unknown;
+  /** Decodes a large body in slices, for `decoded`; undefined for any other. @throws Refusal when it cannot be read */
+  decodeLarge(): Promise<void> | undefined;
   /** The body as an object, or an empty one when it is none or cannot be read. */
   decodedOrNothing(): Readonly<Record<string, unknown>>;
 }

@@ -11,7 +11,7 @@ import { errorFields } from "../../engine/base/log.js";
 import { clientAddress } from "../http/client-address.js";
 import type { AnswerRoom, Head, Outgoing, PipelineRequest, ServerFault } from "../http/conversation.js";
 import type { ShareName } from "../http/shares.js";
-import { decodeBody } from "./decode.js";
+import { decodeBody, decodeLargeBody } from "./decode.js";
 import type { Inflated, Inflater } from "./inflate.js";
 import type { Found, Plan, Step, SteppedRequest } from "./plan.js";
 import type { Admission, PipelinePorts } from "./ports.js";
@@ -160,6 +160,15 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     if (row === undefined) return undefined;
     this.#decodedBody ??= { value: decodeBody(row, this.head.headers, this.#bytes) };
     return this.#decodedBody.value;
+  }
+
+  /** @throws Refusal when the body cannot be read */
+  decodeLarge(): Promise<void> | undefined {
+    const { row } = this.#plan;
+    if (row === undefined || this.#decodedBody !== undefined) return undefined;
+    return decodeLargeBody(row, this.head.headers, this.#bytes)?.then((value) => {
+      this.#decodedBody = { value };
+    });
   }
 
   /** The body as an object, or an empty one when it is none or cannot be read. */

@@ -394,7 +394,16 @@ function contentType(request: SteppedRequest, row: Route): void {
   bodyKind(row, request.head.headers, request.bodyIsEmpty);
 }
 
-function body(request: SteppedRequest, row: Route): void {
+function body(request: SteppedRequest, row: Route): void | Promise<void> {
+  const large = request.decodeLarge();
+  if (large === undefined) judgeBody(request, row);
+  else
+    return large.then(() => {
+      judgeBody(request, row);
+    });
+}
+
+function judgeBody(request: SteppedRequest, row: Route): void {
   const decoded = request.decoded();
   if (decoded instanceof Uint8Array) {
     request.learn({ body: decoded });
