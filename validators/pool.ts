@@ -5,12 +5,13 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
-import { FairQueue } from "./fair-queue.js";
 import { copyForTransfer, sizeOf } from "./plain.js";
 import { LANES, PROGRESS } from "./protocol.js";
 import type { Batch, JobOutcome, Lane, RestartReason, TaskKind, Tasks, ValidateOptions } from "./protocol.js";
 import { Quarantine, quarantinedReport } from "./quarantine.js";
 import type { Report } from "./report.js";
+import { FairQueue } from "./queues/fair-queue.js";
+import { OwnLine } from "./queues/own-line.js";
 import { provideWrappingKey } from "./wss/keys.js";
 
 export { quarantinedReport } from "./quarantine.js";
@@ -25,6 +26,11 @@ export interface PoolOptions {
   readonly queueBytesMax: number;
   /** Share of a lane's queue, and of its bytes, that jobs of one key may hold. Default a quarter. */
   readonly keyShare?: number;
+  /**
+   * Own jobs that may wait in front of a lane in which they hold as much as one key may, beside what all others hold.
+   * Default 1,024.
+   */
+  readonly ownWaitingMax?: number;
   /** Time of one job in a worker, milliseconds; then its worker is killed. */
   readonly jobTimeoutMs: number;
   /** Time a worker may take to start, milliseconds. Default 30,000. */
@@ -58,6 +64,8 @@ interface LaneStats {
   /** Jobs waiting. */
   readonly queueDepth: number;
   readonly queueBytes: number;
+  /** Own jobs of the engine that wait for a place in the queue. */
+  readonly ownWaiting: number;
   /** Jobs in workers. */
   readonly running: number;
   /** Threads with work. */
@@ -84,8 +92,8 @@ export interface JobOwner {
   /** Jobs of one key take turns with those of others, and hold a share of a lane's queue at most. Default "". */
   readonly fairnessKey?: string;
   /**
-   * The engine's own work on what it has accepted, whose number its caller bounds: no full lane turns it away. Default
-   * false.
+   * The engine's own work on what it has accepted, whose number its caller bounds: no full lane turns it away. What
+   * finds the places of own work taken waits for one in front of the queue. Default false.
    */
   readonly own?: boolean;
 }
@@ -155,6 +163,8 @@ const KILLS_MAX = 2;
 const FAILED_STARTS_MAX = 3;
 /** Threads above the minimum of a lane end after so long without work. */
 const IDLE_THREAD_MS = 60_000;
+/** Of a lane's queue, for one key and for own work. */
+const KEY_SHARE = 0.25;
 /** The watch looks this often within the time of one job. */
 const WATCH_STEPS = 4;
 
@@ -162,6 +172,7 @@ interface Asked {
   readonly kind: string;
   readonly input: unknown;
   readonly size: number;
+  readonly owner: Required<JobOwner>;
   readonly resolve: (output: unknown) => void;
   readonly reject: (error: Error) => void;
 }
@@ -171,6 +182,7 @@ class QueuedJob implements Asked {
   readonly kind: string;
   readonly input: unknown;
   readonly size: number;
+  readonly owner: Required<JobOwner>;
   readonly resolve: (output: unknown) => void;
   readonly reject: (error: Error) => void;
   /** Workers that died while they ran it. */
@@ -178,10 +190,11 @@ class QueuedJob implements Asked {
   /** Workers that died around it without having begun. */
   failedStarts = 0;
 
-  constructor({ kind, input, size, resolve, reject }: Asked) {
+  constructor({ kind, input, size, owner, resolve, reject }: Asked) {
     this.kind = kind;
     this.input = input;
     this.size = size;
+    this.owner = owner;
     this.resolve = resolve;
     this.reject = reject;
   }
@@ -249,11 +262,12 @@ class Pool implements ValidatorPool {
     return new Promise((resolve, reject) => {
       const quarantined = this.#quarantine.find(kind, input);
       if (quarantined !== undefined) throw new JobQuarantined(quarantined);
-      if (this.#stopping || !(own || lane.accepts(fairnessKey, size))) {
+      const owner = { fairnessKey, own };
+      if (this.#stopping || !lane.accepts(owner, size)) {
         this.#counts.refused++;
         throw new PoolBusy(lane.lane);
       }
-      lane.enqueue(fairnessKey, new QueuedJob({ kind, input, size, resolve, reject }));
+      lane.enqueue(new QueuedJob({ kind, input, size, owner, resolve, reject }));
     });
   }
 
@@ -294,6 +308,7 @@ class LaneOfWorkers {
   readonly #threads: number;
   readonly #batchMax: number;
   readonly #queue = new FairQueue<QueuedJob>();
+  readonly #own: OwnLine<QueuedJob>;
   /** Jobs of batches whose worker was lost: each runs alone now. */
   // Bounded by the jobs under way: only what killed a worker is tried alone.
   readonly #alone: QueuedJob[] = [];
@@ -312,6 +327,13 @@ class LaneOfWorkers {
     this.#events = events;
     this.#threads = Math.max(1, options.threads[lane]);
     this.#batchMax = lane === "large" ? 1 : (options.batchMax ?? 16);
+    const { queueMax, queueBytesMax, keyShare = KEY_SHARE, ownWaitingMax = 1_024 } = options;
+    this.#own = new OwnLine(
+      { jobs: queueMax * keyShare, bytes: queueBytesMax * keyShare, line: ownWaitingMax },
+      (job) => {
+        this.#wait(job);
+      },
+    );
     this.#piscina = new Piscina<Batch, JobOutcome[]>({
       filename: options.workerFile ?? workerEntry("validators/worker.js"),
       minThreads: lane === "small" ? this.#threads : 0,
@@ -332,8 +354,9 @@ class LaneOfWorkers {
     });
   }
 
-  accepts(fairnessKey: string, size: number): boolean {
-    const { queueMax, queueBytesMax, keyShare = 0.25 } = this.#options;
+  accepts({ fairnessKey, own }: Required<JobOwner>, size: number): boolean {
+    if (own) return this.#own.isOpen;
+    const { queueMax, queueBytesMax, keyShare = KEY_SHARE } = this.#options;
     const waiting = this.#waiting;
     // One job of any size may wait: whether it is too large is for the worker to say.
     if (waiting === 0) return true;
@@ -347,16 +370,22 @@ class LaneOfWorkers {
     return this.#queue.held.jobs + this.#alone.length;
   }
 
-  enqueue(fairnessKey: string, job: QueuedJob): void {
-    this.#waitingBytes += job.size;
-    this.#queue.push(fairnessKey, job);
+  enqueue(job: QueuedJob): void {
+    if (job.owner.own) this.#own.come(job);
+    else this.#wait(job);
     this.#pump();
+  }
+
+  #wait(job: QueuedJob): void {
+    this.#waitingBytes += job.size;
+    this.#queue.push(job.owner.fairnessKey, job);
   }
 
   stats(): LaneStats {
     return {
       queueDepth: this.#waiting,
       queueBytes: this.#waitingBytes,
+      ownWaiting: this.#own.waiting,
       running: this.#runningJobs,
       busyThreads: this.#busyThreads,
       threads: this.#threads,
@@ -403,7 +432,10 @@ class LaneOfWorkers {
       if (job === undefined) break;
       jobs.push(job);
     }
-    for (const job of jobs) this.#waitingBytes -= job.size;
+    for (const job of jobs) {
+      this.#waitingBytes -= job.size;
+      if (job.owner.own) this.#own.leave(job);
+    }
     return jobs;
   }
 
@@ -477,6 +509,7 @@ class LaneOfWorkers {
         job.reject(new JobFailed(`no worker could be started: ${error instanceof Error ? error.message : ""}`));
       else {
         this.#waitingBytes += job.size;
+        if (job.owner.own) this.#own.comeBack(job);
         this.#alone.push(job);
       }
     }

@@ -1045,6 +1045,13 @@ export const LIMITS = {
   validator_queue_bytes_max: 256 * MiB,
   /** Share of a lane's queue and of its bytes that one tenant or one address may hold. */
   validator_key_share: 0.25,
+  /**
+   * Jobs of our own that may wait in front of a lane where they hold the share of one key: more than there are
+   * attempts, look-ups, service messages and signatures of our SMP at once, so that none is turned away. Ours.
+   */
+  validator_own_waiting_max: 1_024,
+  /** Documents of our SMP that are signed at once; each is signed once and remembered. Ours. */
+  smp_signatures_at_once_max: 256,
   /** When a document is attempted again whose message no worker could take: a lane empties in less. Ours. */
   workers_busy_retry_ms: 1 * SECOND_MS,
   validator_document_timeout_ms: 20 * SECOND_MS,
@@ -1382,6 +1389,15 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   {
     holds: LIMITS.as4_body_bytes_max < LIMITS.validator_queue_bytes_max * LIMITS.validator_key_share,
     because: "the largest message fits into what one address may have waiting for a worker",
+  },
+  {
+    holds:
+      LIMITS.attempts_concurrent_max +
+        LIMITS.service_messages_concurrent +
+        2 * LIMITS.smp_lookups_max +
+        LIMITS.smp_signatures_at_once_max <
+      LIMITS.validator_own_waiting_max,
+    because: "our own work waits for a worker and is never turned away, whatever of it is under way at once",
   },
   { holds: LIMITS.receive_page_default <= LIMITS.receive_page_max, because: "the default page is a legal page" },
 ];

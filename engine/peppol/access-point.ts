@@ -34,6 +34,7 @@ import type { NetworkRegistrationPorts } from "./discovery/registrations.js";
 import { openRegistrationPorts, openSml } from "./discovery/registrations-setup.js";
 import { createSmpLookup } from "./discovery/smp.js";
 import type { SmpLookup } from "./discovery/smp.js";
+import type { SmpReader } from "./discovery/smp-document.js";
 import { createSmpRecipients } from "./discovery/smp-recipients.js";
 import { createSmpServer } from "./discovery/smp-server.js";
 import type { PublishedParticipant, SmpServer } from "./discovery/smp-server.js";
@@ -51,6 +52,8 @@ interface AccessPointOptions {
   readonly crypto: As4Crypto;
   /** Does what is proportional to a message, in workers. */
   readonly jobs: As4Jobs;
+  /** Verifies and reads what an SMP answers, in workers. */
+  readonly reader: SmpReader;
   readonly archive: EvidenceArchive;
   readonly receive: Receive;
   /** Participants of another access point for which our SMP answers too. @default none */
@@ -173,10 +176,10 @@ interface LookupParts {
  * @source design/interface.md, Environment
  */
 async function openLookup(
-  { config, crypto, clock, log }: AccessPointOptions,
+  { config, reader, clock, log }: AccessPointOptions,
   { pki, policy, http, smpServer }: LookupParts,
 ): Promise<SmpLookup> {
-  const common = { crypto, pki, policy, clock, log };
+  const common = { reader, pki, policy, clock, log };
   switch (config.SMP_MODE) {
     case "embedded":
       return createSmpLookup({
@@ -188,6 +191,6 @@ async function openLookup(
       if (config.SMP_ROUTES === undefined) throw new ConfigError(["SMP_ROUTES must be set when SMP_MODE is static."]);
       return createStaticLookup({ routes: await loadStaticRoutes(config.SMP_ROUTES), pki, clock });
     case "sml":
-      return createSmpLookup({ ...common, source: createNetworkSource({ sml: openSml(config, clock), http }) });
+      return createSmpLookup({ ...common, source: createNetworkSource({ sml: openSml(config, clock), http, reader }) });
   }
 }

@@ -23,7 +23,7 @@ import { ConfigError } from "../../engine/base/config.js";
 import { createCursors } from "../../engine/base/cursors.js";
 import type { ReceiverCapacity } from "../../engine/documents/delivery/claims.js";
 import type { Reserve } from "../../engine/documents/delivery/first-attempt.js";
-import { as4Workers } from "../../engine/documents/inbound/arrival-workers.js";
+import { as4Workers, smpWorkers } from "../../engine/documents/inbound/arrival-workers.js";
 import { createInbound } from "../../engine/documents/inbound/receive.js";
 import type { InboundPorts } from "../../engine/documents/inbound/receive.js";
 import { startSweeps } from "../../engine/documents/retention.js";
@@ -140,6 +140,7 @@ async function startWorkers(
     queueMax: LIMITS.validator_queue_max,
     queueBytesMax: budget("validator_queue_bytes_max"),
     keyShare: LIMITS.validator_key_share,
+    ownWaitingMax: LIMITS.validator_own_waiting_max,
     jobTimeoutMs: LIMITS.validator_document_timeout_ms,
     preload: ["validate"],
     workerFile: workerEntry("gateway/start/worker.js"),
@@ -404,7 +405,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const archive = startArchive(base, sql, sealer);
   // Signatures of ours and of what we looked up: as many as there are attempts, look-ups and answers under way.
   const crypto: As4Crypto = (kind, input) => pool.run(kind, input, { fairnessKey: "as4", own: true });
-  const network = options.transport === "loopback" ? undefined : { publicUrl, crypto, jobs };
+  const network = options.transport === "loopback" ? undefined : { publicUrl, crypto, jobs, reader: smpWorkers(pool) };
   const scripted = network === undefined ? undefined : scriptedPeersOf(base, { ...network, validators });
   const accessPoint =
     network === undefined

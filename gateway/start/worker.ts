@@ -29,6 +29,16 @@ const arrival: Loader = async (of) => {
     withoutBackingStore(await takeArrival(jobs.open(input, HERE), work, validate));
 };
 
+/** Loaded with the first look-up. */
+const discovery = async () => {
+  const [{ smpReader }, { signatureTasks }, { withoutBackingStore }] = await Promise.all([
+    import("../../engine/peppol/discovery/smp-document.js"),
+    import("../../validators/signature.js"),
+    import("../../validators/plain.js"),
+  ]);
+  return { reader: smpReader((kind, input) => Promise.resolve(signatureTasks[kind](input))), withoutBackingStore };
+};
+
 const ENGINE_LOADERS: { readonly [K in keyof EngineTasks]: Loader } = {
   "as4.arrival": arrival,
   "as4.unjudged": arrival,
@@ -39,6 +49,14 @@ const ENGINE_LOADERS: { readonly [K in keyof EngineTasks]: Loader } = {
   "as4.answer": async () => {
     const { jobs, withoutBackingStore } = await exchange();
     return async (input: EngineTasks["as4.answer"]) => withoutBackingStore(await jobs.judge(input));
+  },
+  "smp.metadata": async () => {
+    const { reader, withoutBackingStore } = await discovery();
+    return async ({ document }: EngineTasks["smp.metadata"]) => withoutBackingStore(await reader.metadata(document));
+  },
+  "smp.group": async () => {
+    const { reader } = await discovery();
+    return ({ bytes, participant }: EngineTasks["smp.group"]) => reader.group(bytes, participant);
   },
 };
 

@@ -2,15 +2,25 @@
  * XML whose cost could be more than its size: work is counted, not timed. Bindings of prefixes are written to maps and
  * colons are looked for in buffers, so that both are counted there.
  */
+import { serialize } from "node:v8";
 import { expect, test, vi } from "vitest";
 
+import { buildIfNeeded } from "../../deploy/build.mjs";
 import { LIMITS } from "../../engine/base/limits.js";
+import { smpWorkers } from "../../engine/documents/inbound/arrival-workers.js";
+import { serviceGroupXml } from "../../engine/peppol/discovery/smp-document.js";
 import { readSbd } from "../../engine/peppol/envelope/read.js";
 import { RESPONSE_LIMITS } from "../../engine/peppol/responses/application-response.js";
+import { createPool, workerEntry } from "../../validators/pool.js";
+import type { JobOwner } from "../../validators/pool.js";
 import { readResponse } from "../../validators/responses.js";
 import { canonicalizeDocument } from "../../validators/xml/c14n.js";
 import { parseXml, XML_TREE_LIMITS } from "../../validators/xml/tree.js";
 import type { XmlDocument } from "../../validators/xml/tree.js";
+import { smpRecord, startDnsServer } from "../support/dns-server.js";
+import { fakeClock } from "../support/fake-clock.js";
+import { networkLookup, question, RECEIVER, signedMetadata, startFakeSmp } from "../support/smp.js";
+import { makeTestPki } from "../support/test-pki.js";
 
 const LARGE = { ...XML_TREE_LIMITS, bytes: 30_000_000, elements: 250_000, attributes: 256 };
 
@@ -149,4 +159,52 @@ test("a status of 332 KB costs as much for each declaration, however many prefix
   const work = written(() => readResponse({ bytes, limits: RESPONSE_LIMITS, entriesMax: 20 }));
   expect(bytes.length).toBeLessThan(LIMITS.status_bytes_max);
   expect(work).toBeLessThanOrEqual(4 * (lines + 32));
+});
+
+test("what an SMP answers is verified and read by workers, and of its octets only the values come back", async () => {
+  await buildIfNeeded();
+  const [pki, dns, smp] = await Promise.all([makeTestPki(), startDnsServer(() => ({})), startFakeSmp()]);
+  const pool = createPool({
+    threads: { small: 1, large: 1 },
+    queueMax: 100,
+    queueBytesMax: 100_000_000,
+    jobTimeoutMs: 20_000,
+    workerFile: workerEntry("gateway/start/worker.js"),
+  });
+  const jobs: { readonly kind: string; readonly owner: JobOwner | undefined; readonly octets: number }[] = [];
+  const reader = smpWorkers({
+    ask: async (kind, input, owner) => {
+      const output = await pool.ask(kind, input, owner);
+      jobs.push({ kind, owner, octets: serialize(output).length });
+      return output;
+    },
+  });
+  try {
+    dns.answer = () => ({ naptr: [smpRecord(smp.url)] });
+    const accessPoint = pki.leaf("ap", "PSK000002");
+    const filling = `<Extension>${"<x>0123456789</x>".repeat(15_000)}</Extension></ServiceMetadata>`;
+    const document = signedMetadata(pki.leaf("smp", "PSK000010"), accessPoint, (text) =>
+      text.replace("</ServiceMetadata>", filling),
+    );
+    smp.answer = (path) =>
+      path.includes("/services/")
+        ? { body: document }
+        : {
+            body: serviceGroupXml(
+              RECEIVER,
+              Array.from({ length: 2_000 }, (_, n) => `urn:a::B##${n}::2.1`),
+              smp.url,
+            ),
+          };
+    const lookup = networkLookup(dns, pki, fakeClock(), { reader, timeout_ms: 20_000 });
+    expect(await lookup.lookup(question())).toMatchObject({ status: "ready", endpoint: { seat: "PSK000002" } });
+    const types = await lookup.documentTypes(RECEIVER);
+    expect(types.kind === "types" && types.documentTypes.length).toBe(2_000);
+    expect(jobs.map(({ kind }) => kind)).toEqual(["smp.metadata", "smp.group"]);
+    expect(jobs.map(({ owner }) => owner?.own)).toEqual([true, true]);
+    expect(document.length).toBeGreaterThan(200_000);
+    expect(jobs[0]?.octets).toBeLessThan(10_000);
+  } finally {
+    await Promise.all([pool.stop(), dns.close(), smp.close()]);
+  }
 });

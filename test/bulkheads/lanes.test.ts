@@ -84,6 +84,51 @@ test("a lane that is full for everybody takes our own sealing", async () => {
   expect(count(await Promise.all(flood), "busy")).toBe(21);
 });
 
+test("a lane queues a quarter of our own work, the rest waits in front of it, and all of it is done in the order of its coming", async () => {
+  open({ queueMax: 8, batchMax: 1 });
+  const order: number[] = [];
+  const jobs = Array.from({ length: 20 }, (_, n) =>
+    ask({ fairnessKey: "as4", own: true }).then((outcome) => {
+      order.push(n);
+      return outcome;
+    }),
+  );
+  // One went to the idle thread at once, two are a quarter of eight.
+  expect(pool.stats().lanes.small).toMatchObject({ running: 1, queueDepth: 2, ownWaiting: 17 });
+  const others = Array.from({ length: 2 }, (_, n) => ask({ fairnessKey: `b${n}` }));
+  expect(count(await Promise.all(others), "done")).toBe(2);
+  expect(order.length).toBeLessThan(20);
+  expect(count(await Promise.all(jobs), "done")).toBe(20);
+  expect(order).toEqual(Array.from({ length: 20 }, (_, n) => n));
+  expect(pool.stats()).toMatchObject({ refused: 0, lanes: { small: { queueDepth: 0, ownWaiting: 0 } } });
+});
+
+test("a lane queues a quarter of our own octets, but always one job, and a pool that stops does what has come", async () => {
+  const bytes = invoiceWithLines(1);
+  open({ queueBytesMax: 12 * (bytes.length + 100), batchMax: 1 });
+  const jobs = Array.from({ length: 10 }, () => ask({ own: true }, bytes));
+  expect(pool.stats().lanes.small).toMatchObject({ queueDepth: 3, ownWaiting: 6 });
+  const large = ask({ own: true }, invoiceWithLines(60));
+  await pool.stop();
+  expect(count(await Promise.all([...jobs, large]), "done")).toBe(11);
+});
+
+test("our own jobs whose worker dies are counted out again, and those in front of the lane come in", async () => {
+  open({ queueMax: 8, batchMax: 2 });
+  const poison = Buffer.from('<!--exit--><a n="2"/>');
+  const jobs = Array.from({ length: 12 }, (_, n) => ask({ own: true }, n % 4 === 1 ? poison : undefined));
+  const outcomes = await Promise.all(jobs);
+  expect([count(outcomes, "done"), count(outcomes, "failed")]).toEqual([9, 3]);
+  expect(pool.stats().lanes.small).toMatchObject({ queueDepth: 0, queueBytes: 0, ownWaiting: 0 });
+  expect(await Promise.all(Array.from({ length: 6 }, () => ask({ own: true })))).not.toContain("failed");
+});
+
+test("more of our own work than its callers may have under way is refused, not kept", async () => {
+  open({ queueMax: 8, ownWaitingMax: 4 });
+  const outcomes = await Promise.all(Array.from({ length: 12 }, () => ask({ own: true })));
+  expect([count(outcomes, "done"), count(outcomes, "busy")]).toEqual([7, 5]);
+});
+
 test("our own work takes its turn beside a key that has filled its share", async () => {
   open({ batchMax: 1 });
   const order: string[] = [];

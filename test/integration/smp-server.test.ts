@@ -3,6 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import type { ParticipantId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
 import type { As4Crypto } from "../../engine/peppol/as4/messages.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
@@ -10,12 +11,14 @@ import { createOwnKeys } from "../../engine/peppol/pki/own-keys.js";
 import type { OwnKeys } from "../../engine/peppol/pki/own-keys.js";
 import { createSmpLookup } from "../../engine/peppol/discovery/smp.js";
 import { createEmbeddedSource } from "../../engine/peppol/discovery/smp-source.js";
+import { smpReader } from "../../engine/peppol/discovery/smp-document.js";
 import { createSmpServer } from "../../engine/peppol/discovery/smp-server.js";
 import type { PublishedParticipant, SmpServer } from "../../engine/peppol/discovery/smp-server.js";
 import { smpRoutes } from "../../gateway/routes/smp.js";
 import { inThread } from "../support/as4.js";
 import { smpRecord, startDnsServer } from "../support/dns-server.js";
 import type { TestDnsServer } from "../support/dns-server.js";
+import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import type { FakeClock } from "../support/fake-clock.js";
 import { serverForms, startGateway } from "../support/gateway.js";
@@ -177,11 +180,38 @@ test("a signature that failed is tried again", async () => {
   expect(await flaky.metadata(RECEIVER, INVOICE.documentTypeId)).toMatchObject({ kind: "document" });
 });
 
+test("documents of ours that many ask for at once are signed as far as there are places; the others may be asked for again", async () => {
+  const waiting: (() => void)[] = [];
+  const slow = makeServer({
+    find: (key) =>
+      Promise.resolve({
+        capabilities: BILLING_CAPABILITIES,
+        endpoint: { url: `${ENDPOINT}/${key}`, certificate: keys.ap().certificate },
+      }),
+    crypto: async (kind, input) => {
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+      });
+      return inThread(kind, input);
+    },
+  });
+  const ask = (n: number): Promise<string> =>
+    slow.metadata(`0245:${2_000_000_000 + n}`, INVOICE.documentTypeId).then(({ kind }) => kind);
+  const first = Array.from({ length: LIMITS.smp_signatures_at_once_max }, (_, n) => ask(n));
+  expect(await ask(LIMITS.smp_signatures_at_once_max)).toBe("failed");
+  for (const go of waiting) go();
+  expect(new Set(await Promise.all(first))).toEqual(new Set(["document"]));
+  const again = ask(LIMITS.smp_signatures_at_once_max);
+  await eventually("it is signed", () => Promise.resolve(waiting.length > LIMITS.smp_signatures_at_once_max));
+  waiting.at(-1)?.();
+  expect(await again).toBe("document");
+});
+
 describe("the embedded form", () => {
   const lookup = () =>
     createSmpLookup({
       source: createEmbeddedSource(server),
-      crypto: counting,
+      reader: smpReader(counting),
       pki: trustOf(pki, clock),
       policy: SANDBOX_POLICY,
       clock,

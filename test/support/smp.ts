@@ -12,7 +12,8 @@ import { createPki } from "../../engine/peppol/pki/pki.js";
 import type { Pki } from "../../engine/peppol/pki/pki.js";
 import { createSmpLookup } from "../../engine/peppol/discovery/smp.js";
 import type { SmpLookup, SmpQuestion } from "../../engine/peppol/discovery/smp.js";
-import { serviceMetadataXml } from "../../engine/peppol/discovery/smp-document.js";
+import { serviceMetadataXml, smpReader } from "../../engine/peppol/discovery/smp-document.js";
+import type { SmpReader } from "../../engine/peppol/discovery/smp-document.js";
 import { createNetworkSource } from "../../engine/peppol/discovery/smp-source.js";
 import { createSml } from "../../engine/peppol/discovery/sml.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
@@ -77,9 +78,15 @@ export function networkLookup(
   dns: TestDnsServer,
   pki: TestPki,
   clock: Clock,
-  options: { readonly policy?: OutboundPolicy; readonly timeout_ms?: number; readonly trust?: Pki } = {},
+  options: {
+    readonly policy?: OutboundPolicy;
+    readonly timeout_ms?: number;
+    readonly trust?: Pki;
+    readonly reader?: SmpReader;
+  } = {},
 ): SmpLookup {
   const policy = options.policy ?? SANDBOX_POLICY;
+  const { reader = smpReader(inThread) } = options;
   const http = createHttpClient({ policy }).request;
   const sml = createSml({
     zone: "participant.test",
@@ -87,8 +94,12 @@ export function networkLookup(
     resolveNaptr: createResolveNaptr({ servers: [dns], timeout_ms: options.timeout_ms ?? 300 }),
   });
   return createSmpLookup({
-    source: createNetworkSource({ sml, http: (call) => http({ ...call, timeout_ms: options.timeout_ms ?? 2_000 }) }),
-    crypto: inThread,
+    source: createNetworkSource({
+      sml,
+      http: (call) => http({ ...call, timeout_ms: options.timeout_ms ?? 2_000 }),
+      reader,
+    }),
+    reader,
     pki: options.trust ?? trustOf(pki, clock),
     policy,
     clock,

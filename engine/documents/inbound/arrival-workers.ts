@@ -6,6 +6,7 @@ import type { Metrics } from "../../base/metrics.js";
 import type { ArrivalInput, ArrivedMessage } from "../../peppol/as4/arrival.js";
 import type { AnswerInput, As4Jobs } from "../../peppol/as4/jobs.js";
 import type { DepartureInput } from "../../peppol/as4/departure.js";
+import type { SmpReader } from "../../peppol/discovery/smp-document.js";
 import { JobQuarantined } from "../../../validators/pool.js";
 import type { JobOwner, ValidatorPool } from "../../../validators/pool.js";
 import { measure, SCAN_LIMITS } from "../accept/validators.js";
@@ -18,6 +19,8 @@ export interface EngineTasks {
   readonly "as4.unjudged": ArrivalInput & { readonly work: ArrivalWork };
   readonly "as4.departure": DepartureInput;
   readonly "as4.answer": AnswerInput;
+  readonly "smp.metadata": { readonly document: Uint8Array };
+  readonly "smp.group": { readonly bytes: Uint8Array; readonly participant: string };
 }
 
 /** What the engine's workers answer, by kind. */
@@ -26,6 +29,8 @@ type Answers = {
   readonly "as4.unjudged": Awaited<ReturnType<As4Jobs["open"]>>;
   readonly "as4.departure": Awaited<ReturnType<As4Jobs["build"]>>;
   readonly "as4.answer": Awaited<ReturnType<As4Jobs["judge"]>>;
+  readonly "smp.metadata": Awaited<ReturnType<SmpReader["metadata"]>>;
+  readonly "smp.group": Awaited<ReturnType<SmpReader["group"]>>;
 };
 
 interface WorkersOptions {
@@ -38,16 +43,34 @@ interface WorkersOptions {
   readonly onJudged: (took_ms: number) => void;
 }
 
-/** What is on its way out was accepted, and there are LIMITS.attempts_concurrent_max of it at most. */
+/**
+ * What is on its way out was accepted, and there are LIMITS.attempts_concurrent_max of it at most; of look-ups there
+ * are LIMITS.smp_lookups_max.
+ */
 const OURS: JobOwner = { fairnessKey: "as4", own: true };
 
 /** Octets that came from a thread, as a Buffer again. */
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
+type Ask = <K extends keyof EngineTasks>(kind: K, input: EngineTasks[K], owner: JobOwner) => Promise<Answers[K]>;
+
+const askOf =
+  (pool: WorkersOptions["pool"]): Ask =>
+  <K extends keyof EngineTasks>(kind: K, input: EngineTasks[K], owner: JobOwner) =>
+    pool.ask(kind, input, owner) as Promise<Answers[K]>;
+
+/** Makes the port through which answers of SMPs are verified and read by workers. */
+export function smpWorkers(pool: WorkersOptions["pool"]): SmpReader {
+  const ask = askOf(pool);
+  return {
+    metadata: (document) => ask("smp.metadata", { document }, OURS),
+    group: (bytes, participant) => ask("smp.group", { bytes, participant }, OURS),
+  };
+}
+
 /** Makes the port through which messages are opened, built and judged by workers. */
 export function as4Workers({ pool, clock, metrics, rulesDir, onJudged }: WorkersOptions): As4Jobs {
-  const ask = <K extends keyof EngineTasks>(kind: K, input: EngineTasks[K], owner: JobOwner): Promise<Answers[K]> =>
-    pool.ask(kind, input, owner) as Promise<Answers[K]>;
+  const ask = askOf(pool);
   const work: ArrivalWork = { bytesMax: LIMITS.verdict_at_once_bytes_max, gzipLevel: LIMITS.payload_gzip_level };
   const judging = (): ArrivalWork => ({
     ...work,

@@ -1,15 +1,16 @@
 /**
- * The documents of a service metadata publisher: read from the verified tree of the signature worker, and written for
- * our own participants.
+ * The documents of a service metadata publisher: those of others are verified and read in a worker, those of our own
+ * participants are written here.
  * @source design/as4.md section 10; Peppol SMP 1.4.0
  */
 import { escapeAttribute, escapeText } from "../../../validators/xml/c14n.js";
 import { attributeOf, childrenNamed, onlyChild, parseXml, textOf } from "../../../validators/xml/tree.js";
-import type { XmlElement } from "../../../validators/wss/protocol.js";
+import type { EnvelopedReason, XmlElement } from "../../../validators/wss/protocol.js";
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import { PARTICIPANT_SCHEME } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import type { As4Crypto } from "../as4/messages.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "../envelope/identifiers.js";
 
 /** The namespace of the documents that an SMP publishes. */
@@ -26,7 +27,7 @@ export interface PublishedEndpoint {
   readonly transportProfile: string;
   readonly url: string;
   /** DER; undefined when it is not base64. */
-  readonly certificate: Buffer | undefined;
+  readonly certificate: Uint8Array | undefined;
   readonly activation: Instant | undefined;
   readonly expiration: Instant | undefined;
 }
@@ -48,6 +49,38 @@ export type ServiceMetadata =
       readonly documentTypeScheme: string;
       readonly processes: readonly PublishedProcess[];
     };
+
+/** Signed metadata of whose mathematics nothing is wrong; whether the signer is trusted is the PKI's question. */
+interface VerifiedMetadata {
+  readonly kind: "verified";
+  /** DER. */
+  readonly signer: Uint8Array;
+  /** Undefined when the document has not the form of metadata. */
+  readonly metadata: ServiceMetadata | undefined;
+}
+
+/**
+ * What an SMP has answered, read by a worker: up to LIMITS.smp_answer_bytes_max of XML, of which the values come back.
+ * @throws JobQuarantined where the same answer has killed workers before
+ */
+export interface SmpReader {
+  metadata(
+    document: Uint8Array,
+  ): Promise<VerifiedMetadata | { readonly kind: "refused"; readonly reason: EnvelopedReason }>;
+  /** See readServiceGroup. */
+  group(bytes: Uint8Array, participant: string): Promise<string[] | undefined>;
+}
+
+/** Makes a reader that reads where it is called, with such cryptography. */
+export const smpReader = (crypto: As4Crypto): SmpReader => ({
+  metadata: async (document) => {
+    const verified = await crypto("enveloped.verify", { document });
+    return verified.kind === "refused"
+      ? verified
+      : { kind: "verified", signer: verified.signer, metadata: readServiceMetadata(verified.root) };
+  },
+  group: (bytes, participant) => Promise.resolve(readServiceGroup(bytes, participant)),
+});
 
 /** Reads a SignedServiceMetadata root. @returns undefined when it has not that form */
 export function readServiceMetadata(root: XmlElement): ServiceMetadata | undefined {

@@ -55,16 +55,26 @@ export interface SmpServer {
 export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log }: SmpServerOptions): SmpServer {
   /** Content → signed document. */
   const signed = new BoundedMap<string, Promise<Buffer>>(LIMITS.smp_server_documents_max);
+  let underWay = 0;
 
-  /** Signs a document, or finds the one that was signed before: RSA signatures are the same for the same bytes. */
-  function sign(document: string, signer: OwnIdentity): Promise<Buffer> {
+  /**
+   * Signs a document, or finds the one that was signed before: RSA signatures are the same for the same bytes.
+   * @returns undefined when too many are being signed: anybody may ask for any document of ours
+   */
+  function sign(document: string, signer: OwnIdentity): Promise<Buffer> | undefined {
     const key = `${signer.fingerprint} ${digestOf(document)}`;
     const known = signed.get(key);
     if (known !== undefined) return known;
+    if (underWay >= LIMITS.smp_signatures_at_once_max) return undefined;
+    underWay += 1;
     const signing = crypto("enveloped.sign", {
       document: Buffer.from(document),
       signer: { certificate: signer.certificate, key: signer.key },
-    }).then((bytes) => Buffer.from(bytes));
+    })
+      .then((bytes) => Buffer.from(bytes))
+      .finally(() => {
+        underWay -= 1;
+      });
     // A failure is not kept.
     void signing.catch(() => {
       if (signed.get(key) === signing) signed.delete(key);
@@ -93,7 +103,9 @@ export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log 
       expiration: notAfter,
       contact: baseUrl,
     });
-    const body = await sign(document, signer);
+    const signing = sign(document, signer);
+    if (signing === undefined) return { kind: "failed", reason: "busy" };
+    const body = await signing;
     const url = `${baseUrl}/${pathSegment(PARTICIPANT_SCHEME, participant)}/services/${pathSegment(DOCUMENT_TYPE_SCHEME, documentType)}`;
     return { kind: "document", body, etag: `"${digestOf(body)}"`, url };
   }

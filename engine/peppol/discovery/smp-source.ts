@@ -8,6 +8,7 @@ import { DOCUMENT_TYPE_SCHEME } from "../envelope/identifiers.js";
 import type { Http, HttpResult } from "../network/http.js";
 import type { Sml } from "./sml.js";
 import { pathSegment, readServiceGroup } from "./smp-document.js";
+import type { SmpReader } from "./smp-document.js";
 import type { SmpServer } from "./smp-server.js";
 
 /** What is asked for. `participant` is the short form in lower case, `documentType` is without scheme. */
@@ -31,21 +32,29 @@ export type GroupResult =
   | { readonly kind: "no_participant" }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** Fetches what an SMP publishes, and checks nothing of it. */
+/**
+ * Fetches what an SMP publishes, and checks nothing of it. @throws JobQuarantined where an answer has killed workers,
+ * JobFailed
+ */
 export interface MetadataSource {
-  /** Never throws. */
   metadata(key: MetadataKey): Promise<MetadataResult>;
-  /** The document that a redirect names. Never throws. */
+  /** The document that a redirect names. */
   redirected(href: string): Promise<MetadataResult>;
-  /** Qualified document types of a participant. Never throws. */
+  /** Qualified document types of a participant. */
   group(participant: string): Promise<GroupResult>;
   forget(participant: string): void;
 }
 
 const ACCEPT = { Accept: "application/xml, text/xml;q=0.9" } as const;
 
+interface NetworkOptions {
+  readonly sml: Sml;
+  readonly http: Http;
+  readonly reader: SmpReader;
+}
+
 /** Makes the source for SMPs of the network, which are found by DNS and asked by HTTPS. */
-export function createNetworkSource({ sml, http }: { readonly sml: Sml; readonly http: Http }): MetadataSource {
+export function createNetworkSource({ sml, http, reader }: NetworkOptions): MetadataSource {
   const get = (url: string): Promise<HttpResult> =>
     http({ method: "GET", url, use: "smp", headers: ACCEPT, bytes_max: LIMITS.smp_answer_bytes_max });
 
@@ -53,7 +62,7 @@ export function createNetworkSource({ sml, http }: { readonly sml: Sml; readonly
     const answer = await get(`${base}/${pathSegment(PARTICIPANT_SCHEME, participant)}`);
     if (answer.kind === "response" && answer.status === 404) return { kind: "no_participant" };
     if (answer.kind === "failed" || answer.status !== 200) return { kind: "failed", reason: reasonOf(answer) };
-    const documentTypes = readServiceGroup(answer.body, participant);
+    const documentTypes = await reader.group(answer.body, participant);
     return documentTypes === undefined
       ? { kind: "failed", reason: "malformed_group" }
       : { kind: "types", documentTypes };

@@ -13,7 +13,6 @@ import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
-import type { As4Crypto } from "../as4/messages.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME, WILDCARD_SCHEME } from "../envelope/identifiers.js";
 import { parseOutboundUrl } from "../network/outbound-address.js";
 import type { OutboundPolicy, OutboundUrl } from "../network/outbound-address.js";
@@ -22,8 +21,8 @@ import { readCertificate } from "../pki/certificate.js";
 import { remembering } from "./remembering.js";
 import type { MayAsk } from "./remembering.js";
 import type { RoutingFailure } from "./routing.js";
-import { AS4_TRANSPORT_PROFILE, readServiceMetadata } from "./smp-document.js";
-import type { PublishedEndpoint, ServiceMetadata } from "./smp-document.js";
+import { AS4_TRANSPORT_PROFILE } from "./smp-document.js";
+import type { PublishedEndpoint, ServiceMetadata, SmpReader } from "./smp-document.js";
 import type { GroupResult, MetadataKey, MetadataResult, MetadataSource } from "./smp-source.js";
 import { matchDocumentType, mayMatchWildcard } from "./wildcards.js";
 
@@ -91,7 +90,7 @@ export interface SmpLookup {
 
 interface SmpLookupOptions {
   readonly source: MetadataSource;
-  readonly crypto: As4Crypto;
+  readonly reader: SmpReader;
   readonly pki: Pki;
   readonly policy: OutboundPolicy;
   readonly clock: Clock;
@@ -121,6 +120,14 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
       return none("lookup_failed", "internal");
     }
   };
+  const findGroup = async (participant: string): Promise<GroupResult> => {
+    try {
+      return await source.group(participant);
+    } catch (error) {
+      log.error("smp.lookup_failed", errorFields(error));
+      return { kind: "failed", reason: "internal" };
+    }
+  };
   const metadata = remembering<MetadataKey, Found>({
     clock,
     nameOf: (key) => `${key.participant} ${key.documentTypeScheme}::${key.documentType}`,
@@ -134,7 +141,7 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
   const groups = remembering<string, GroupResult>({
     clock,
     nameOf: (participant) => `${participant} `,
-    ask: (participant) => source.group(participant),
+    ask: findGroup,
     lifetimeOf: ({ kind }) =>
       ({ types: positive_ms, no_participant: negative_ms, failed: LIMITS.smp_cache_failed_ms })[kind],
     refused: (reason) => ({ kind: "failed", reason }),
@@ -197,17 +204,17 @@ type Verified =
   | Extract<Found, { readonly kind: "none" }>
   | { readonly kind: "verified"; readonly metadata: ServiceMetadata; readonly evidence: SmpEvidence };
 
-async function verified({ crypto, pki, clock }: SmpLookupOptions, result: MetadataResult): Promise<Verified> {
+async function verified({ reader, pki, clock }: SmpLookupOptions, result: MetadataResult): Promise<Verified> {
   const failed = (reason: string): Verified => ({ kind: "none", status: "lookup_failed", reason });
   if (result.kind === "no_participant") return { kind: "none", status: "participant_not_found", reason: result.reason };
   if (result.kind === "no_document")
     return { kind: "none", status: "document_type_not_supported", reason: "not_published" };
   if (result.kind === "failed") return failed(result.reason);
-  const signature = await crypto("enveloped.verify", { document: result.bytes });
+  const signature = await reader.metadata(result.bytes);
   if (signature.kind === "refused") return failed(`signature_${signature.reason}`);
   const trust = await pki.check(signature.signer, { usage: "smp" });
   if (trust.kind === "refused") return failed(`signer_${trust.reason}`);
-  const metadata = readServiceMetadata(signature.root);
+  const { metadata } = signature;
   if (metadata === undefined) return failed("malformed_metadata");
   const { bytes: document, url, dnsName } = result;
   const evidence = {

@@ -351,7 +351,8 @@ async function metadataFaults(judge: Judge, { manifest, parts, recipient }: Audi
       URL.canParse(url) &&
       new URL(url).href === manifest.requestUrl &&
       recipient !== undefined &&
-      certificate?.equals(recipient) === true,
+      certificate !== undefined &&
+      Buffer.compare(certificate, recipient) === 0,
   );
   return named
     ? []
