@@ -8,7 +8,7 @@
  * @source design/reliability.md, sections 1 and 8
  */
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -170,6 +170,7 @@ function recordOf(
     firstDelivery_ms: Math.round(Math.min(...delivered.filter((at) => at >= killedAt)) - killedAt),
     fullRate_ms: fullAt === undefined ? undefined : Math.round(fullAt - killedAt),
     wait_max_ms: Math.round(Math.max(...facts.map((fact) => fact.delivered - fact.created))),
+    load: Math.round(loadavg()[0] ?? 0),
   };
 }
 

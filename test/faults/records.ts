@@ -25,6 +25,8 @@ export interface KillRecord {
   readonly fullRate_ms: number | undefined;
   /** The longest time of a document from its acceptance to its delivery. */
   readonly wait_max_ms: number;
+  /** Load average of the machine then: one that works for others as well takes longer. */
+  readonly load: number;
 }
 
 /** Adds to the records in a file. @returns all of them */

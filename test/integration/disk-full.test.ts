@@ -122,6 +122,12 @@ test.skipIf(!mounted)(
     });
     expect([...statuses].filter((status) => status !== 202)).toEqual([503]);
     rmSync(ballast());
+    await eventually("the engine is ready again", async () =>
+      fetch(`${engine.sandbox.adminUrl}/readyz`).then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
     for (const one of asked) {
       const answer = await eventually("the send is accepted", async () => {
         const again = await ask(one);

@@ -1,7 +1,8 @@
 /**
  * The dispatcher among receivers of every kind, in virtual time. Goal: whatever others do and whatever happens to us, a
  * quick receiver gets its documents at its own pace, and a slow one is not overrun. Method: the real gate and the real
- * shares in a world of seeded receivers and disturbances; a failing seed is printed, and SEED=… repeats it.
+ * shares in a world of seeded receivers and disturbances; a failing seed is printed,
+ * and SEED=… begins there; KURIER_TEST_SEEDS says how many.
  */
 import { expect, test } from "vitest";
 
@@ -9,7 +10,8 @@ import { DeliveryWorld } from "../support/delivery-world.js";
 import type { PeerNature, PeerRecord } from "../support/delivery-world.js";
 import { Random, seedFrom } from "../support/random.js";
 
-const SEEDS = 1_000;
+/** Worlds, each of 26 virtual seconds. */
+const SEEDS = Number(process.env["KURIER_TEST_SEEDS"] ?? "1000");
 const FIRST_SEED = seedFrom(20_261_122);
 
 const END_MS = 26_000;

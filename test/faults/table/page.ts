@@ -41,9 +41,11 @@ function killsText(root: string): readonly string[] {
   const file = join(root, RESULTS, "kills.json");
   if (!existsSync(file)) return [];
   const records = JSON.parse(readFileSync(file, "utf8")) as readonly KillRecord[];
-  const backlogs = records.filter(({ kind }) => kind !== "none").map(({ backlog }) => backlog);
+  const kills = records.filter(({ kind }) => kind !== "none");
+  const range = (of: (record: KillRecord) => number): string =>
+    `${Math.min(...kills.map(of))} to ${Math.max(...kills.map(of))}`;
   return [
-    `## Kills\n\nParts of an engine are killed with SIGKILL in a backlog of ${Math.min(...backlogs)} to ${Math.max(...backlogs)} documents; clients send on meanwhile and repeat what was not answered. Accepted are the documents that a client saw a 202 for.\n`,
+    `## Kills\n\nParts of an engine are killed with SIGKILL while ${range(({ backlog }) => backlog)} documents are on their way; clients send on meanwhile and repeat what was not answered. Accepted are the documents that a client saw a 202 for. Two cores with a load average of ${range(({ load }) => load)}.\n\n\`KURIER_TEST_RESULTS=${RESULTS}/kills.json npm run -s test:faults -- kills\`\n`,
     `${killTable(records)}\n`,
   ];
 }
