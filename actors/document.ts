@@ -8,6 +8,7 @@ import { delivery } from "../engine/documents/delivery/chain.js";
 import { attemptDocument } from "../engine/documents/delivery/dispatch.js";
 import type { ClaimedAttempt, DispatchPorts } from "../engine/documents/delivery/dispatch.js";
 import { workOn } from "../engine/documents/delivery/leases.js";
+import { hasten } from "../engine/documents/delivery/hasten.js";
 import type { Held } from "../engine/documents/delivery/leases.js";
 import { release } from "../engine/documents/inbound/held.js";
 import { judge } from "../engine/documents/inbound/mls-duties.js";
@@ -38,6 +39,8 @@ type DocumentProtocol = {
   readonly Judge: { readonly ask: Held<Parameters<typeof judge>[1]>; readonly reply: null };
   /** Shows the held document of this actor's id to its firm, as an operator decided; answers whether it was held. */
   readonly Release: { readonly ask: null; readonly reply: boolean };
+  /** Makes the waiting document of this actor's id due, as an operator wants it; answers whether it waited. */
+  readonly Hasten: { readonly ask: null; readonly reply: boolean };
   /** Answers the received document of this actor's id for the firm that received it. */
   readonly Respond: { readonly ask: Omit<RespondRequest, "documentId">; readonly reply: RespondReply };
 };
@@ -84,6 +87,7 @@ export function documentKind(ports: DocumentPorts): DocumentKind {
         return { reply: null };
       },
       Release: async (_, __, key) => ({ reply: await release(ports.duties, key as ReceivedDocumentId) }),
+      Hasten: async (_, __, key) => ({ reply: await hasten(ports.duties, key as DocumentId) }),
       Respond: async (_, request, key) => ({
         reply: await respond(ports.respond, { ...request, documentId: key as ReceivedDocumentId }),
       }),

@@ -113,7 +113,12 @@ export const VARIABLES = {
     8080,
   ),
   ADMIN_HOST: row("127.0.0.1", "Address of the operators' listener.", text, "127.0.0.1"),
-  ADMIN_PORT: row("9090", "Port of the operators' listener: /metrics, /livez, /readyz, /admin/*.", port, 9090),
+  ADMIN_PORT: row(
+    "9090",
+    "Port of the operators' listener: /metrics, /livez, /readyz, /admin/*, /console.",
+    port,
+    9090,
+  ),
   DATA_DIR: row(
     "./data",
     "Embedded Postgres, streams, evidence, mail, keys of the sandbox.",

@@ -106,6 +106,12 @@ export const LIMITS = {
   console_sessions_max: 20,
   /** An operator's token in the form of the console: as long as ADMIN_TOKEN may be. */
   console_token_chars_max: 1_000,
+  /** Things that one search finds, and characters of a search and of a reason. Ours. */
+  console_found_max: 20,
+  console_search_chars_max: 255,
+  console_reason_chars_max: 500,
+  /** A longer page is not masked: the event loop would stand still while it is. Ours. */
+  console_masked_chars_max: 2 * MiB,
   /** Over how long a node says what it does a second. */
   pulse_window_ms: 1 * MINUTE_MS,
   /** How old a heartbeat may be that is shown to several who look: one look at the database for all. Ours. */
@@ -118,6 +124,17 @@ export const LIMITS = {
   heartbeat_stuck_s: 300,
   /** A certificate that ends so soon is shown in red, as the alert has it. Ours. */
   heartbeat_certificate_days: 5,
+  /** How often the console's overview asks for a heartbeat while somebody looks at it. Ours. */
+  live_interval_ms: 5 * SECOND_MS,
+  /**
+   * What kurier doctor asks of an installation: days that a certificate still holds, bits of the operators' token, how
+   * far the database's clock may be, room in DATA_DIR. Ours.
+   */
+  doctor_certificate_days: 30,
+  doctor_token_bits_min: 128,
+  doctor_clock_skew_ms: 2 * SECOND_MS,
+  doctor_disk_bytes_min: 5 * 1024 * MiB,
+  doctor_disk_share_min: 0.1,
   /** How often kurier top looks. Ours. */
   top_interval_ms: 2 * SECOND_MS,
   /** spec/enterprise.md, Integrator API key: name. */

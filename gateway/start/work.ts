@@ -13,6 +13,7 @@ import type { MessageKind } from "../../actors/message.js";
 import { participantKind } from "../../actors/participant.js";
 import type { ParticipantKind } from "../../actors/participant.js";
 import { partnerKind, partnersThroughActors } from "../../actors/partner.js";
+import type { Partners } from "../../actors/partner.js";
 import { registrationKind, registrationsThroughActors } from "../../actors/registration.js";
 import type { Registrations } from "../../actors/registration.js";
 import { startStatusWork } from "../../actors/status-work.js";
@@ -41,7 +42,7 @@ import { createIdentity } from "../../engine/identity/identity.js";
 import type { Identity } from "../../engine/identity/identity.js";
 import { createPulse } from "../../engine/identity/nodes/pulse.js";
 import { participantKey } from "../../engine/base/ids.js";
-import type { ReceivedDocumentId } from "../../engine/base/ids.js";
+import type { DocumentId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { budget } from "../../engine/base/memory/budgets.js";
 import type { As4Jobs } from "../../engine/peppol/as4/jobs.js";
@@ -88,6 +89,7 @@ import { startPeople } from "./people.js";
 import type { PeopleParts } from "./people.js";
 import { watchPacks, whyPacksAreRefused } from "./rule-packs.js";
 import { alsoTelling, startWebhooks } from "./webhooks.js";
+import type { WebhookParts } from "./webhooks.js";
 
 /** What runs, as the listeners and the operators need it. */
 export interface Work extends PeopleParts {
@@ -111,6 +113,13 @@ export interface Work extends PeopleParts {
   documentBytes(id: string): Promise<number>;
   /** Shows a held document to its firm; answers whether it was held. */
   release(id: ReceivedDocumentId): Promise<boolean>;
+  /** Tries a document now that waits for its next attempt; answers whether it waited. */
+  hasten(id: DocumentId): Promise<boolean>;
+  /** Ends what an integrator may do for a firm; answers whether there was anything to end. */
+  readonly withdraw: Partners["revokeConsent"];
+  readonly webhooks: WebhookParts;
+  readonly sealer: Sealer;
+  readonly validators: DocumentWorkers;
   /** Begins to send what is due. Our own /as4 must be open by then: the sandbox's documents go there. */
   dispatch(): Promise<void>;
 }
@@ -423,6 +432,11 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, LIMITS.home_country);
   const announce = createAnnouncer({ streams, log });
   let work: Awaited<ReturnType<typeof startDispatch>> | undefined;
+  // Whoever accepts a document attempts it, too, where it sends; a process that does not tells those that do.
+  const wakeDispatcher = (): true => {
+    (work?.dispatcher.poke ?? announce)();
+    return true;
+  };
   const { document, participant, message, arrive, recipients } = startPeers(ground, {
     transport: accessPoint?.transport ?? createLoopback(receive),
     accessPoint,
@@ -430,10 +444,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     wakeStatuses: (due) => {
       work?.statuses.poke(due);
     },
-    // Whoever accepts a document attempts it, too, where it sends; a process that does not tells those that do.
-    wakeDispatcher: () => {
-      (work?.dispatcher.poke ?? announce)();
-    },
+    wakeDispatcher,
     reserve: (receiver, payloadBytes) => work?.dispatcher.reserve(receiver, payloadBytes),
     planOf: (receiver) => scripted?.planOf(receiver),
   });
@@ -443,9 +454,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     poke: () => {
       work?.box.poke();
     },
-    pokeDocuments: () => {
-      (work?.dispatcher.poke ?? announce)();
-    },
+    pokeDocuments: wakeDispatcher,
   });
 
   const limiter = startLimiter(base, identity);
@@ -478,6 +487,8 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     expiries: () => accessPoint?.keys.expiries() ?? [],
     documentBytes: async (id) => (await orTemporary(findPayloadBytes(sql, id))) ?? 0,
     release: (id) => actors.ask(document, id, "Release", null),
+    hasten: async (id) => (await actors.ask(document, id, "Hasten", null)) && wakeDispatcher(),
+    ...{ withdraw: partners.revokeConsent, webhooks: webhooks.rows, sealer, validators },
     dispatch: async () => {
       const capacityOf = accessPoint?.capacityOf ?? loopbackCapacity;
       // While the listener is still there and nothing more is sent to them.

@@ -158,6 +158,21 @@ test("the overview says what the engine does, and /admin/heartbeat says the same
   expect((await asked("x".repeat(40))).status).toBe(401);
 });
 
+test("the overview follows what is new by events, each an answer of its own; a session that only follows ends", async () => {
+  const visitor = await signedIn();
+  const answer = await visitor.get("/console/live");
+  expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
+  const [retry = "", event = "", ...data] = answer.text.trimEnd().split("\n");
+  expect([retry, event]).toEqual([`retry: ${LIMITS.live_interval_ms}`, "event: heartbeat"]);
+  expect(data.every((line) => line.startsWith("data: "))).toBe(true);
+  expect(data.join("")).toContain("Documents by state");
+  await running.db.sql`update console_session set seen_at = seen_at - interval '29 minutes'`;
+  expect((await visitor.get("/console/live")).status).toBe(200);
+  await running.db.sql`update console_session set seen_at = seen_at - interval '2 minutes'`;
+  const ended = await visitor.get("/console/live");
+  expect([ended.status, ended.text, (await operator().get("/console/live")).status]).toEqual([204, "", 204]);
+});
+
 test("the public listener has no console", async () => {
   for (const path of ["/console", "/console/sign-in", "/console/assets/console.css", "/admin/heartbeat"])
     expect([path, (await http("GET", `${running.engine.publicUrl}${path}`, {})).status]).toEqual([path, 404]);

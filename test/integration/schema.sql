@@ -1229,6 +1229,7 @@ table webhook_subscription
   index webhook_subscription_connector: CREATE UNIQUE INDEX webhook_subscription_connector ON public.webhook_subscription USING btree (integrator_id) WHERE ((firm_id IS NULL) AND (deleted_at IS NULL))
   index webhook_subscription_deleted: CREATE INDEX webhook_subscription_deleted ON public.webhook_subscription USING btree (deleted_at) WHERE (deleted_at IS NOT NULL)
   index webhook_subscription_endpoint: CREATE INDEX webhook_subscription_endpoint ON public.webhook_subscription USING btree (endpoint_id) WHERE (endpoint_id IS NOT NULL)
+  index webhook_subscription_failing: CREATE INDEX webhook_subscription_failing ON public.webhook_subscription USING btree (failing_since) WHERE (failing_since IS NOT NULL)
   index webhook_subscription_firm: CREATE INDEX webhook_subscription_firm ON public.webhook_subscription USING btree (firm_id, integrator_id) WHERE (deleted_at IS NULL)
   index webhook_subscription_integrator: CREATE INDEX webhook_subscription_integrator ON public.webhook_subscription USING btree (integrator_id) WHERE ((integrator_id IS NOT NULL) AND (deleted_at IS NULL))
 
@@ -3399,6 +3400,16 @@ AS $function$
     returning 1
   )
   select count(*)::integer from freed
+$function$
+
+CREATE OR REPLACE FUNCTION public.hasten_document(p_id uuid)
+ RETURNS TABLE(version integer)
+ LANGUAGE sql
+AS $function$
+  update document as d set next_attempt_at = clock_timestamp(), version = d.version + 1
+  where d.id = p_id and d.next_attempt_at > clock_timestamp()
+    and (d.lease_until is null or d.lease_until < clock_timestamp())
+  returning d.version
 $function$
 
 CREATE OR REPLACE FUNCTION public.hold_document(p_id uuid, p_outcome text)

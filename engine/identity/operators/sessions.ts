@@ -19,6 +19,8 @@ export interface ConsoleSessions {
   open(): Promise<{ readonly token: string; readonly id: string }>;
   /** @returns undefined for no session, an ended one and one that nobody has used for too long */
   find(token: string): Promise<ConsoleSession | undefined>;
+  /** The same for a page that asks by itself: a session that nobody uses ends all the same. */
+  peek(token: string): Promise<ConsoleSession | undefined>;
   end(token: string): Promise<void>;
 }
 
@@ -35,7 +37,8 @@ export function createConsoleSessions(
       await orTemporary(insertConsoleSession(sql, { tokenHmac: sealed(token), id }, clock.now()));
       return { token, id };
     },
-    find: (token) => orTemporary(findConsoleSession(sql, sealed(token), clock.now())),
+    find: (token) => orTemporary(findConsoleSession(sql, { tokenHmac: sealed(token), isUse: true }, clock.now())),
+    peek: (token) => orTemporary(findConsoleSession(sql, { tokenHmac: sealed(token), isUse: false }, clock.now())),
     end: (token) => orTemporary(deleteConsoleSession(sql, sealed(token))),
   };
 }

@@ -308,3 +308,8 @@ export async function earlierRefusals(sql: Sql, id: DocumentId): Promise<readonl
     order by number desc`;
   return rows.map(({ code }) => code);
 }
+
+/** Makes a document due that waits for its next attempt. @returns false when it does not wait, or somebody is at it */
+export async function hastenDocument(sql: Sql, id: DocumentId): Promise<boolean> {
+  return (await sql`select version from hasten_document(${id})`).length === 1;
+}

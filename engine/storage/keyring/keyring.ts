@@ -80,6 +80,16 @@ async function register(sql: Sql, sealer: Sealer, clock: Clock): Promise<void> {
  * @throws MasterKeyError when a key is missing that has sealed something, or a canary does not open
  */
 export async function openKeyring(sql: Sql, given: readonly [Buffer, ...Buffer[]], clock: Clock): Promise<Keyring> {
+  const ring = await checkKeyring(sql, given);
+  await register(sql, ring.sealer, clock);
+  return ring;
+}
+
+/**
+ * The ring of an installation, looked at and left as it is.
+ * @throws MasterKeyError as openKeyring
+ */
+export async function checkKeyring(sql: Sql, given: readonly [Buffer, ...Buffer[]]): Promise<Keyring> {
   const rows = await sql<KeyRow[]>`select key_id, canary, wrapped_by, wrapped from master_key`;
   const registered = rows.length > 0 ? rows.map(({ key_id }) => key_id) : await unregisteredIds(sql);
   const keys = unwrap(given, rows);
@@ -91,7 +101,6 @@ export async function openKeyring(sql: Sql, given: readonly [Buffer, ...Buffer[]
     registered.filter((id) => !replaced.includes(id)),
   );
   for (const { key_id, canary } of rows) checkCanary(sealer, key_id, canary);
-  await register(sql, sealer, clock);
   return { sealer, keys };
 }
 

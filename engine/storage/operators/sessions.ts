@@ -23,10 +23,13 @@ export interface ConsoleSession {
   readonly expiresAt: Date;
 }
 
-/** @returns undefined for no session, an ended one and one that nobody has used for too long */
+/**
+ * @param isUse  whether somebody has clicked, who is then signed in for longer
+ * @returns undefined for no session, an ended one and one that nobody has used for too long
+ */
 export async function findConsoleSession(
   sql: Sql,
-  tokenHmac: Uint8Array,
+  { tokenHmac, isUse }: { readonly tokenHmac: Uint8Array; readonly isUse: boolean },
   now: Instant,
 ): Promise<ConsoleSession | undefined> {
   const [session] = await sql<ConsoleSession[]>`
@@ -37,7 +40,7 @@ export async function findConsoleSession(
     ), seen as (
       update console_session set seen_at = ${isoInstant(now)}
       where token_hmac = ${tokenHmac} and seen_at < ${isoInstant(now - LIMITS.session_seen_step_ms)}
-        and exists (select 1 from live)
+        and ${isUse} and exists (select 1 from live)
     )
     select id, created_at as "createdAt", expires_at as "expiresAt" from live`;
   return session;

@@ -1,6 +1,7 @@
 /** The heartbeat as lines of a terminal: what the console draws as a page, from the same sections. */
 import { figuresOf, instantText, sectionsOf } from "../../web/console/heartbeat.js";
-import type { Cell, Heartbeat, HeartbeatSection, Tone } from "../../web/console/heartbeat.js";
+import type { Heartbeat } from "../../web/console/heartbeat.js";
+import type { Cell, Section, Tone } from "../../web/console/sections.js";
 
 /** Marks of a value that a reader without colours sees, too. */
 const MARKS: Readonly<Record<Tone, string>> = { well: "", late: " ?", bad: " !" };
@@ -13,7 +14,7 @@ const shown = ({ text, tone = "well" }: Cell): string => `${text}${MARKS[tone]}`
 /** Texts come from other access points and from firms: nothing in them moves the cursor. */
 const plain = (text: string): string => text.replace(/[^\x20-\x7e\u00a0-\u{10ffff}]/gu, "·");
 
-function tableLines({ title, columns, rows, empty }: HeartbeatSection, paint: Paint): readonly string[] {
+function tableLines({ title, columns, rows, empty }: Section, paint: Paint): readonly string[] {
   if (rows.length === 0) return ["", title, `  ${empty}`];
   const widths = columns.map((column, at) =>
     Math.max(column.length, ...rows.map((row) => shown(row[at] ?? NONE).length)),

@@ -17,8 +17,10 @@ interface ConsoleSignInPorts {
   /** Whether this is the operators' token; compares in constant time. */
   isAdminToken(token: string): boolean;
   readonly sessions: Pick<ConsoleSessions, "open" | "end">;
-  /** Tells the log who signs in, and who tries. */
-  told(event: "signed_in" | "refused", address: string): void;
+  /** Writes down who signs in. @throws Refusal TEMPORARY */
+  signedIn(session: string, from: { readonly address: string; readonly userAgent: string | null }): Promise<void>;
+  /** Tells the log who tries. */
+  refused(address: string): void;
 }
 
 interface Request {
@@ -83,11 +85,11 @@ const sessionRows = (ports: ConsoleSignInPorts): readonly Route[] => [
       const { body } = request;
       requireConsoleForm(request, body[FORM_TOKEN_FIELD]);
       if (!ports.isAdminToken(body.token.trim())) {
-        ports.told("refused", request.address);
+        ports.refused(request.address);
         return signInPage(request, "That is not the operators' token.");
       }
-      const { token } = await ports.sessions.open();
-      ports.told("signed_in", request.address);
+      const { token, id } = await ports.sessions.open();
+      await ports.signedIn(id, { address: request.address, userAgent: request.header("user-agent") ?? null });
       return consoleLeadsTo(CONSOLE_PATH, consoleCookie(request, token));
     },
   }),
@@ -111,6 +113,7 @@ const sessionRows = (ports: ConsoleSignInPorts): readonly Route[] => [
 const FILES = [
   ["pages.css", "../../web/pages.css", "text/css; charset=utf-8"],
   ["console.css", "../../web/console/console.css", "text/css; charset=utf-8"],
+  ["console.js", "../../web/console/console.js", "text/javascript; charset=utf-8"],
   ["icon.svg", "../../web/icon.svg", "image/svg+xml"],
 ] as const;
 

@@ -1,12 +1,20 @@
 /** The rows of the console, plugged into the running engine. Without an operators' token there is no console. */
+import { operatorThroughActors } from "../../../actors/operators/operator.js";
+import { operatorActor } from "../../../engine/identity/operators/record.js";
 import { createConsoleSessions } from "../../../engine/identity/operators/sessions.js";
 import type { Route } from "../../contract/route.js";
 import type { PipelinePorts } from "../../request/ports.js";
+import { consoleDocumentRoutes } from "../../routes/console/documents.js";
+import { consolePagesRoutes } from "../../routes/console/pages.js";
 import { consoleOverviewRoutes } from "../../routes/console/overview.js";
 import { consoleSignInRoutes } from "../../routes/console/sign-in.js";
 import type { Base } from "../infrastructure.js";
 import type { Work } from "../work.js";
+import { consoleActions } from "./actions.js";
+import { drawDocument, readDocumentSheet } from "./documents.js";
+import { findForOperator } from "./find.js";
 import { createHeartbeat } from "./heartbeat.js";
+import { consoleLists, consoleSheets } from "./lists.js";
 
 interface ConsoleOptions {
   /** The operators' token; undefined where they have none, and nobody signs in. */
@@ -21,15 +29,41 @@ export function consoleRows(base: Base, parts: Work, { adminToken, isAdminToken 
   if (adminToken === undefined) return [];
   const heartbeat = createHeartbeat({ sql, clock, streams, expiries, environment: config.ENVIRONMENT });
   const sessions = createConsoleSessions({ sql, clock }, adminToken);
+  const session = sessions.find;
+  const operators = operatorThroughActors(parts.actors, { sql, clock, keys: parts.identity });
   return [
     ...consoleSignInRoutes({
       isAdminToken,
       sessions,
-      told: (event, address) => {
-        if (event === "refused") log.warn("console.sign_in_refused", { host: address });
-        else log.info("console.signed_in", { host: address });
+      signedIn: async (id, from) => {
+        const entry = { targetType: "session", targetId: id, reason: null, refusal: null };
+        await operators.note(operatorActor(id, from), { ...entry, event: "operator.signed_in" });
+        log.info("console.signed_in", { host: from.address });
+      },
+      refused: (address) => {
+        log.warn("console.sign_in_refused", { host: address });
       },
     }),
-    ...consoleOverviewRoutes({ session: sessions.find, heartbeat }),
+    ...consoleOverviewRoutes({ session, peek: sessions.peek, heartbeat }),
+    ...consolePagesRoutes({
+      session,
+      lists: consoleLists(parts),
+      sheets: consoleSheets(parts),
+      find: (asked) => findForOperator(sql, asked),
+    }),
+    ...consoleDocumentRoutes({
+      session,
+      document: (id) => readDocumentSheet(parts, id),
+      drawn: (id) => drawDocument(parts, id),
+      unmasked: (actor, id, reason) =>
+        operators.note(actor, {
+          event: "operator.unmasked",
+          targetType: "document",
+          targetId: id,
+          reason,
+          refusal: null,
+        }),
+      act: consoleActions({ ...parts, operators }),
+    }),
   ];
 }

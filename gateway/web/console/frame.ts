@@ -1,6 +1,7 @@
 /** The frame of every page of the console: one bar, and headers that let a page load our own files only. */
 import { ERRORS } from "../../../engine/base/errors.js";
 import type { Refusal } from "../../../engine/base/errors.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import { html } from "../pages/html.js";
 import type { Fragment, Html } from "../pages/html.js";
 import { formToken } from "../pages/page.js";
@@ -30,7 +31,13 @@ export const consoleHeaders = (setCookie?: string): Readonly<Record<string, stri
 });
 
 /** Places of the console, in the order of its bar. */
-const PLACES = [["/console", "Overview"]] as const;
+const PLACES = [
+  ["/console", "Overview"],
+  ["/console/reviews", "Reviews"],
+  ["/console/webhooks", "Webhooks"],
+  ["/console/firms", "Firms"],
+  ["/console/record", "Record"],
+] as const;
 
 /** A page of the console, or the way to one, as a reply. */
 export type ConsoleReply = PageReply<200 | 303 | 400 | 404>;
@@ -50,10 +57,15 @@ export interface ConsoleContent {
 }
 
 const bar = (token: string, at: string | undefined): Html =>
-  html`<nav aria-label="Console">
-    ${PLACES.map(([path, name]) => html`<a href="${path}" ${path === at && html`aria-current="page"`}>${name}</a>`)}
-    <form method="post" action="/console/sign-out">${formToken(token)}<button class="link">Sign out</button></form>
-  </nav>`;
+  html`<form class="find" method="get" action="/console/find" role="search">
+      <label for="find">Find</label>
+      <input id="find" name="q" type="search" required maxlength="${LIMITS.console_search_chars_max}" />
+      <button class="second">Go</button>
+    </form>
+    <nav aria-label="Console">
+      ${PLACES.map(([path, name]) => html`<a href="${path}" ${path === at && html`aria-current="page"`}>${name}</a>`)}
+      <form method="post" action="/console/sign-out">${formToken(token)}<button class="link">Sign out</button></form>
+    </nav>`;
 
 /** A page of the console. */
 export function consolePage(content: ConsoleContent): ConsoleReply {

@@ -5,6 +5,7 @@
 import { DAY_MS } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { firstChars } from "../../../engine/base/text.js";
+import type { Cell, Section, Tone } from "./sections.js";
 
 /** Numbers in the second, of one process or of all. */
 interface Pace {
@@ -61,31 +62,9 @@ export interface Heartbeat {
   };
 }
 
-/** How a value is: `late` needs a look, `bad` needs a hand. */
-export type Tone = "well" | "late" | "bad";
-
-/** One value, with the word that a reader hears who sees no colour. */
-export interface Cell {
-  readonly text: string;
-  /** @default well */
-  readonly tone?: Tone;
-  /** Whether digits stand below digits. @default false */
-  readonly isNumber?: boolean;
-}
-
 /** Numbers that stand large above everything. */
 interface Figure extends Cell {
   readonly name: string;
-}
-
-/** One table of the heartbeat. */
-export interface HeartbeatSection {
-  readonly id: string;
-  readonly title: string;
-  readonly columns: readonly string[];
-  readonly rows: readonly (readonly Cell[])[];
-  /** Stands where there are no rows. */
-  readonly empty: string;
 }
 
 const text = (value: string): Cell => ({ text: value });
@@ -149,7 +128,7 @@ const review = (name: string, count: number): readonly Cell[] => [
 ];
 
 /** The tables, in the order in which an operator looks at them. */
-export const sectionsOf = (beat: Heartbeat): readonly HeartbeatSection[] => [
+export const sectionsOf = (beat: Heartbeat): readonly Section[] => [
   {
     id: "documents",
     title: "Documents by state",

@@ -148,7 +148,7 @@ function carriers(declarations: readonly Declaration[], functions: ReadonlySet<s
 
 /** What runs in an actor's turn: the files that make the kinds. */
 const TURNS =
-  /^actors\/(box|credential|document|message|onboarding|participant|partner|people|registration|tenant|registry\/white-label)\.ts$/;
+  /^actors\/(box|credential|document|message|onboarding|participant|partner|people|registration|tenant|operators\/operator|registry\/white-label)\.ts$/;
 /** Benchmarks fill a database of their own. */
 const OUTSIDE = /^(gateway|actors)\//;
 

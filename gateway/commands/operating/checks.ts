@@ -1,0 +1,233 @@
+/**
+ * What an installation for production must have, as a table: each row looks at facts that were gathered before and says
+ * in one sentence what is missing. Nothing here asks anybody.
+ */
+import type { Environment } from "../../../engine/base/config.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+
+/** What is known of an installation. What could not be found out says why. */
+export interface Installation {
+  readonly environment: Environment;
+  /** Sentences on the environment that stop a start; then nothing else is known. */
+  readonly configFaults: readonly string[];
+  readonly adminHost: string;
+  readonly adminToken: string | undefined;
+  readonly publicUrl: string | undefined;
+  readonly trustedProxies: number;
+  readonly revocation: "off" | "soft" | "hard";
+  readonly isMasterKeyGiven: boolean;
+  /** Our keys and the authorities that we trust. */
+  readonly pki:
+    | { readonly fault: string }
+    | {
+        readonly fault: undefined;
+        readonly hasKeystore: boolean;
+        readonly authorities: number;
+        readonly endsInDays: number;
+      };
+  /** What a stranger gets who asks PUBLIC_URL for the public keys; a fault where nobody answers. */
+  readonly reached: { readonly fault: string } | { readonly fault: undefined; readonly status: number };
+  readonly database: { readonly fault: string } | Database;
+  readonly nats: "postgres" | { readonly fault: string | undefined; readonly isSynchronous: boolean | undefined };
+  readonly disk: { readonly freeBytes: number; readonly freeShare: number };
+}
+
+/** What the database says of itself, asked as the engine asks. */
+interface Database {
+  readonly fault: undefined;
+  readonly version: number;
+  readonly settings: Readonly<Record<"fsync" | "synchronous_commit" | "full_page_writes" | "jit", string>>;
+  /** Of its clock against ours, without the way there and back. */
+  readonly clockSkew_ms: number;
+  /** Migrations that are missing or were changed. */
+  readonly migrations: readonly string[];
+  /** Why the master keys do not open what is stored; undefined where they do. */
+  readonly keyringFault: string | undefined;
+}
+
+interface Check {
+  readonly name: string;
+  /** What an installation has that passes. */
+  readonly promise: string;
+  /** @returns what is missing; undefined where nothing is */
+  missing(installation: Installation): string | undefined;
+}
+
+/** What a row on the database says; nothing where the database itself is away, which has a row of its own. */
+const ofDatabase =
+  (judge: (database: Database) => string | undefined): Check["missing"] =>
+  ({ database }) =>
+    database.fault === undefined ? judge(database) : undefined;
+
+const setting = (name: keyof Database["settings"], wanted: readonly string[], why: string): Check => ({
+  name: `postgres ${name}`,
+  promise: `${name} is ${wanted.join(" or ")}`,
+  missing: ofDatabase(({ settings }) =>
+    wanted.includes(settings[name]) ? undefined : `${name} of Postgres is ${settings[name]}: ${why}.`,
+  ),
+});
+
+/** Bits that a token has at the most, when each of its characters is as likely as those that it has. */
+export const tokenBits = (token: string): number => token.length * Math.log2(Math.max(1, new Set(token).size));
+
+const GiB = 1024 ** 3;
+const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+export const CHECKS: readonly Check[] = [
+  {
+    name: "configuration",
+    promise: "every variable can be used",
+    missing: ({ configFaults }) => (configFaults.length === 0 ? undefined : configFaults.join(" ")),
+  },
+  {
+    name: "environment",
+    promise: "ENVIRONMENT is production",
+    missing: ({ environment }) =>
+      environment === "production"
+        ? undefined
+        : "ENVIRONMENT is sandbox: firms and keys that everybody knows are made; set it to production.",
+  },
+  {
+    name: "keystore",
+    promise: "AS4_KEYSTORE opens and its certificate holds for more than 30 days",
+    missing: ({ pki }) => {
+      if (pki.fault !== undefined) return pki.fault;
+      if (!pki.hasKeystore) return "AS4_KEYSTORE is not set: the keys are those of a development PKI.";
+      return pki.endsInDays > LIMITS.doctor_certificate_days
+        ? undefined
+        : `A certificate in use ends in ${pki.endsInDays} days; see kurier pki show.`;
+    },
+  },
+  {
+    name: "trust",
+    promise: "PEPPOL_TRUST_DIR has the authorities of the network",
+    missing: ({ pki }) =>
+      pki.fault === undefined && pki.authorities === 0
+        ? "PEPPOL_TRUST_DIR has no certification authority: no other access point is trusted."
+        : undefined,
+  },
+  {
+    name: "revocation",
+    promise: "revoked certificates are refused",
+    missing: ({ revocation }) =>
+      revocation === "off" ? "REVOCATION is off: revoked certificates are taken; set it to hard or soft." : undefined,
+  },
+  {
+    name: "public url",
+    promise: "PUBLIC_URL leads to this engine",
+    missing: ({ publicUrl, reached }) => {
+      if (publicUrl === undefined) return "PUBLIC_URL is not set: links and the network's addresses lead nowhere.";
+      if (reached.fault !== undefined) return `Nobody answers at PUBLIC_URL ${publicUrl}: ${reached.fault}.`;
+      return reached.status === 200
+        ? undefined
+        : `PUBLIC_URL ${publicUrl} answers ${reached.status} for /.well-known/jwks.json: it does not lead to an engine.`;
+    },
+  },
+  {
+    name: "tls",
+    promise: "TLS stands in front of the engine",
+    missing: ({ publicUrl }) =>
+      publicUrl?.startsWith("https:") === true
+        ? undefined
+        : "PUBLIC_URL does not begin with https: put a proxy with TLS in front and name its address.",
+  },
+  {
+    name: "proxies",
+    promise: "the proxy with TLS is known",
+    missing: ({ trustedProxies }) =>
+      trustedProxies > 0
+        ? undefined
+        : "TRUSTED_PROXIES is empty: all callers count as one address, that of the proxy; name its network.",
+  },
+  {
+    name: "admin listener",
+    promise: "operators' listener is not open to everybody",
+    missing: ({ adminHost }) =>
+      WILDCARDS.has(adminHost)
+        ? `ADMIN_HOST is ${adminHost}: the operators' listener is on every network of this machine; name one address.`
+        : undefined,
+  },
+  {
+    name: "admin token",
+    promise: "ADMIN_TOKEN is set and cannot be guessed",
+    missing: ({ adminToken }) => {
+      if (adminToken === undefined) return "ADMIN_TOKEN is not set: /admin and the console are closed.";
+      return tokenBits(adminToken) >= LIMITS.doctor_token_bits_min
+        ? undefined
+        : "ADMIN_TOKEN repeats few characters and can be guessed; make one with openssl rand -base64 48.";
+    },
+  },
+  {
+    name: "master key",
+    promise: "MASTER_KEY is given and opens what is stored",
+    missing: ({ isMasterKeyGiven, database }) => {
+      if (!isMasterKeyGiven) return "MASTER_KEY is not set: the key lies in DATA_DIR beside what it seals.";
+      return database.fault === undefined ? database.keyringFault : undefined;
+    },
+  },
+  {
+    name: "database",
+    promise: "the database answers",
+    missing: ({ database }) => database.fault,
+  },
+  {
+    name: "postgres version",
+    promise: "Postgres is 15 or newer",
+    missing: ofDatabase(({ version }) =>
+      version >= LIMITS.postgres_version_min
+        ? undefined
+        : `Postgres is ${Math.trunc(version / 10_000)}; the engine needs 15 or newer.`,
+    ),
+  },
+  setting("fsync", ["on"], "what was accepted is lost when the machine stops"),
+  setting("full_page_writes", ["on"], "pages that were half written are not mended"),
+  setting(
+    "synchronous_commit",
+    ["on", "remote_apply", "remote_write"],
+    "what was accepted is lost when Postgres stops; a pooler in front may leave out what the engine asks for",
+  ),
+  setting(
+    "jit",
+    ["off"],
+    "plans are compiled for each statement; a pooler in front may leave out what the engine asks for",
+  ),
+  {
+    name: "clock",
+    promise: "the clocks of engine and database agree",
+    missing: ofDatabase(({ clockSkew_ms }) =>
+      Math.abs(clockSkew_ms) <= LIMITS.doctor_clock_skew_ms
+        ? undefined
+        : `The database's clock is ${Math.round(clockSkew_ms / 100) / 10} s from ours; set both by NTP.`,
+    ),
+  },
+  {
+    name: "migrations",
+    promise: "the schema is that of this release",
+    missing: ofDatabase(({ migrations }) =>
+      migrations.length === 0
+        ? undefined
+        : `The schema lacks ${migrations.length} migrations, the first is ${migrations[0] ?? ""}; run kurier migrate.`,
+    ),
+  },
+  {
+    name: "nats",
+    promise: "the NATS servers answer",
+    missing: ({ nats }) => (nats === "postgres" ? undefined : nats.fault),
+  },
+  {
+    name: "nats sync",
+    promise: "JetStream writes before it answers",
+    missing: ({ nats }) =>
+      nats !== "postgres" && nats.isSynchronous === false
+        ? "JetStream does not sync each write: set sync_interval: always, as deploy/nats/nats.conf has it."
+        : undefined,
+  },
+  {
+    name: "disk",
+    promise: "DATA_DIR has room",
+    missing: ({ disk }) =>
+      disk.freeBytes >= LIMITS.doctor_disk_bytes_min && disk.freeShare >= LIMITS.doctor_disk_share_min
+        ? undefined
+        : `DATA_DIR has ${(disk.freeBytes / GiB).toFixed(1)} GiB left, ${Math.round(disk.freeShare * 100)} % of its disk.`,
+  },
+];

@@ -1,0 +1,153 @@
+/** A document as operators see it: its way and what was found, never what it says. */
+import { isoInstant } from "../../../engine/base/clock.js";
+import { html } from "../pages/html.js";
+import type { Html } from "../pages/html.js";
+import { instantText } from "./heartbeat.js";
+import type { Cell, Section, Sheet, SheetAction } from "./sections.js";
+
+/** A document, sent or received; instants in milliseconds. */
+export interface DocumentSheet {
+  readonly id: string;
+  readonly direction: "sent" | "received";
+  readonly status: string;
+  readonly firmId: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly documentTypeId: string;
+  readonly as4MessageId: string;
+  readonly createdAt: number;
+  readonly nextAttemptAt: number | null;
+  readonly peerSeat: string | null;
+  readonly timeline: readonly {
+    readonly status: string;
+    readonly trigger: string;
+    readonly detail: string | null;
+    readonly at: number;
+  }[];
+  readonly attempts: readonly {
+    readonly number: number;
+    readonly startedAt: number;
+    readonly finishedAt: number | null;
+    readonly outcome: string | null;
+    readonly code: string | null;
+    readonly detail: string | null;
+  }[];
+  readonly notApplied: readonly {
+    readonly kind: string;
+    readonly reason: string;
+    readonly code: string | null;
+    readonly at: number;
+  }[];
+  readonly findings: readonly {
+    readonly ruleId: string;
+    readonly severity: string;
+    readonly location: string;
+    readonly message: string;
+  }[];
+  readonly evidence: readonly {
+    readonly index: number;
+    readonly direction: string;
+    readonly outcome: string;
+    readonly hash: string;
+    readonly storedAt: number;
+  }[];
+}
+
+const at = (instant: number): string => instantText(isoInstant(instant));
+const text = (value: string | null): Cell => ({ text: value ?? "" });
+const number = (value: number): Cell => ({ text: String(value), isNumber: true });
+
+const sectionsOfDocument = (document: DocumentSheet): readonly Section[] => [
+  {
+    id: "timeline",
+    title: "Timeline",
+    columns: ["When", "State", "Because", "Detail"],
+    rows: document.timeline.map((entry) => [
+      text(at(entry.at)),
+      text(entry.status),
+      text(entry.trigger),
+      text(entry.detail),
+    ]),
+    empty: "Nothing but its receipt.",
+  },
+  {
+    id: "attempts",
+    title: "Attempts",
+    columns: ["Number", "Begun", "Took", "Outcome", "Code", "Detail"],
+    rows: document.attempts.map((attempt) => [
+      number(attempt.number),
+      text(at(attempt.startedAt)),
+      text(attempt.finishedAt === null ? "under way" : `${attempt.finishedAt - attempt.startedAt} ms`),
+      {
+        text: attempt.outcome ?? "under way",
+        tone: attempt.outcome === "receipt" || attempt.outcome === null ? "well" : "late",
+      },
+      text(attempt.code),
+      text(attempt.detail),
+    ]),
+    empty: "None.",
+  },
+  {
+    id: "not-applied",
+    title: "Statuses that changed nothing",
+    columns: ["When", "What", "Why", "Code"],
+    rows: document.notApplied.map((one) => [text(at(one.at)), text(one.kind), text(one.reason), text(one.code)]),
+    empty: "None.",
+  },
+  {
+    id: "findings",
+    title: "Findings",
+    columns: ["Rule", "Severity", "Where", "What"],
+    rows: document.findings.map((one) => [text(one.ruleId), text(one.severity), text(one.location), text(one.message)]),
+    empty: "None is kept.",
+  },
+  {
+    id: "evidence",
+    title: "Evidence",
+    columns: ["Record", "Direction", "Outcome", "Hash", "Stored"],
+    rows: document.evidence.map((one) => [
+      number(one.index),
+      text(one.direction),
+      text(one.outcome),
+      text(one.hash),
+      text(at(one.storedAt)),
+    ]),
+    empty: "None yet.",
+  },
+];
+
+/** What can be done about a document in its state. */
+const actionsOf = ({ id, direction, status, nextAttemptAt }: DocumentSheet): readonly SheetAction[] => [
+  ...(nextAttemptAt === null ? [] : [{ path: "actions/retry", id, words: "try this document now" }]),
+  ...(direction === "received" && status === "HELD"
+    ? [{ path: "actions/release-document", id, words: "show this document to its firm without a verdict" }]
+    : []),
+  { path: "unmask", id, words: "see what this document says" },
+];
+
+/** The tables of a document, and what can be done about it. */
+export const sheetOfDocument = (document: DocumentSheet): Sheet => ({
+  title: `Document ${document.id}`,
+  at: "",
+  facts: [
+    ["State", document.status],
+    ["Direction", document.direction],
+    ["Firm", document.firmId],
+    ["Sender", document.sender],
+    ["Receiver", document.receiver],
+    ["Type", document.documentTypeId],
+    ["AS4 message", document.as4MessageId],
+    ["Since", at(document.createdAt)],
+    ["Next attempt", document.nextAttemptAt === null ? "none" : at(document.nextAttemptAt)],
+    ["Signed by", document.peerSeat ?? "not signed yet"],
+  ],
+  sections: sectionsOfDocument(document),
+  actions: actionsOf(document),
+});
+
+/** Where the masked document stands in its page. */
+export const maskedFrame = (id: string): Html =>
+  html`<section aria-labelledby="masked">
+    <h2 id="masked">What it says, masked</h2>
+    <iframe class="invoice" title="The document, masked" src="/console/documents/${id}/masked"></iframe>
+  </section>`;

@@ -1,0 +1,119 @@
+/**
+ * The operators' console in a browser, on a whole engine: a sign-in, the overview that follows what is new, a document with
+ * its masked text, and every page at the widths of a phone and of a desk, in light and dark, judged by axe-core.
+ */
+import { chromium } from "playwright-core";
+import type { Browser, BrowserContext } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { LIMITS } from "../../engine/base/limits.js";
+import { checkLooks, LOOKS, LOOKS_TIMEOUT_MS } from "../support/browser-pages.js";
+import type { LooksOfPage } from "../support/browser-pages.js";
+import { describeBrowser } from "../support/chromium.js";
+import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { TestEngine } from "../support/engine.js";
+
+describeBrowser("the console in a browser", (executablePath) => {
+  let running: TestEngine;
+  let browser: Browser;
+  const sent: string[] = [];
+
+  const deliver = async (receiver: string): Promise<void> => {
+    const { sandbox } = running;
+    const { participantId } = sandbox.sender;
+    const mailbox = { participantId, token: await accessToken(sandbox, sandbox.sender) };
+    const answer = await send(
+      sandbox,
+      mailbox,
+      sendParts(participantId, receiver, invoiceXml(participantId, receiver)),
+    );
+    sent.push(String(answer.json["providerDocumentId"]));
+  };
+  const at = (path: string): string => `${running.engine.adminUrl}/console${path}`;
+
+  beforeAll(async () => {
+    running = await startTestEngine();
+    browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+    await deliver(running.sandbox.receiver.participantId);
+    // Nobody has this participant: its document waits, and the overview names it.
+    await deliver("0245:2120000099");
+  });
+  afterAll(async () => {
+    await browser.close();
+    await running.stop();
+  });
+
+  async function operator([colorScheme, width]: LooksOfPage): Promise<BrowserContext> {
+    const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 }, locale: "en" });
+    const page = await context.newPage();
+    await page.goto(at(""));
+    await page.getByLabel("Operators' token").fill(running.sandbox.admin.token);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.close();
+    return context;
+  }
+
+  test(
+    "the overview follows what is new without a click, and nothing on it is refused by its own policy",
+    async () => {
+      const context = await operator(["light", 1280]);
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on("console", (message) => complaints.push(message.text()));
+      await page.goto(at(""));
+      const lead = page.locator("#live > p").first();
+      const before = await lead.textContent();
+      await expect
+        .poll(() => lead.textContent(), { timeout: LOOKS_TIMEOUT_MS, interval: LIMITS.top_interval_ms })
+        .not.toBe(before);
+      expect(complaints).toEqual([]);
+      await context.close();
+    },
+    LOOKS_TIMEOUT_MS,
+  );
+
+  test("a search leads to a document, whose text is masked until somebody says why", async () => {
+    const context = await operator(["light", 1280]);
+    const page = await context.newPage();
+    await page.goto(at(""));
+    await page.getByLabel("Find").fill(sent[0] ?? "");
+    await page.getByRole("button", { name: "Go" }).click();
+    await page.getByRole("heading", { name: `Document ${sent[0] ?? ""}` }).waitFor();
+    const masked = page.frameLocator("iframe");
+    await masked.getByText("Seller").waitFor();
+    expect(await masked.getByText("Sender s. r. o.").count()).toBe(0);
+    await page.getByLabel("Reason to see what this document says").fill("the firm has asked");
+    await page.getByRole("button", { name: "See what this document says" }).click();
+    await page.getByText("Sender s. r. o.").first().waitFor();
+    await context.close();
+  });
+
+  test.each(LOOKS)(
+    "no page of the console in the %s theme at %d pixels scrolls sideways, and axe-core finds nothing",
+    async (theme, width) => {
+      const looks = [theme, width] as LooksOfPage;
+      const context = await operator(looks);
+      const stranger = await browser.newContext({ colorScheme: theme, viewport: { width, height: 800 } });
+      await checkLooks(
+        running,
+        looks,
+        [
+          ["console-sign-in", stranger, at("/sign-in")],
+          ["console", context, at("")],
+          ["console-document", context, at(`/documents/${sent[0] ?? ""}`)],
+          ["console-waiting", context, at(`/documents/${sent[1] ?? ""}`)],
+          ["console-find", context, at("/find?q=nobody")],
+          ["console-reviews", context, at("/reviews")],
+          ["console-webhooks", context, at("/webhooks")],
+          ["console-firms", context, at("/firms")],
+          ["console-firm", context, at(`/firms/${running.sandbox.sender.firmId}`)],
+          ["console-record", context, at("/record")],
+        ],
+        ["console", "console-document"],
+      );
+      await Promise.all([context.close(), stranger.close()]);
+    },
+    LOOKS_TIMEOUT_MS,
+  );
+});

@@ -1,0 +1,230 @@
+/**
+ * What operators look up and do at the console, on a whole engine: search by any id, a document's page with its masked
+ * text, and actions with a reason that the record keeps.
+ */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { FirmId } from "../../engine/base/ids.js";
+import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { HttpAnswer, TestEngine } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
+import { newFirmKey, tokenOf } from "../support/partners.js";
+import { formOf, Visitor } from "../support/visitor.js";
+import type { PageAnswer } from "../support/visitor.js";
+
+/** Hands an invoice of the demo sender over. */
+async function deliver(receiver: string): Promise<HttpAnswer> {
+  const { sandbox } = running;
+  const { participantId } = sandbox.sender;
+  const mailbox = { participantId, token: await accessToken(sandbox, sandbox.sender) };
+  return send(sandbox, mailbox, sendParts(participantId, receiver, invoiceXml(participantId, receiver)));
+}
+
+let running: TestEngine;
+let visitor: Visitor;
+/** A document that was delivered, and the one that its receiver has of it. */
+let sent: { readonly id: string; readonly messageId: string; readonly instanceId: string; readonly externalId: string };
+let received: { readonly id: string };
+
+beforeAll(async () => {
+  running = await startTestEngine();
+  visitor = new Visitor(running.engine.adminUrl);
+  await visitor.submit(formOf(await visitor.get("/console/sign-in"), "/console/sign-in"), {
+    token: running.sandbox.admin.token,
+  });
+  const answer = await deliver(running.sandbox.receiver.participantId);
+  const id = String(answer.json["providerDocumentId"]);
+  const [document] = await eventually("the delivery", async () => {
+    const rows = await running.db.sql<
+      { readonly messageId: string; readonly instanceId: string; readonly externalId: string }[]
+    >`
+      select as4_message_id as "messageId", sbdh_instance_id as "instanceId", erp_document_id as "externalId"
+      from document where id = ${id} and status = 'delivered'`;
+    return rows.length === 1 ? rows : undefined;
+  });
+  if (document === undefined) throw new Error("nothing was delivered");
+  sent = { id, ...document };
+  const [row] = await running.db.sql<{ readonly id: string }[]>`select id from received_document`;
+  if (row === undefined) throw new Error("nothing was received");
+  received = row;
+});
+afterAll(async () => {
+  await running.stop();
+});
+
+const found = (q: string): Promise<PageAnswer> => visitor.get(`/console/find?q=${encodeURIComponent(q)}`);
+const record = async (): Promise<string> => (await visitor.get("/console/record")).text;
+
+test("a document is found by its id, its envelope's id and its firm's own number", async () => {
+  const page = `/console/documents/${sent.id}`;
+  const firmId = running.sandbox.sender.firmId;
+  for (const q of [sent.id, sent.id.toUpperCase(), ` ${sent.id} `, `${firmId}:${sent.externalId}`])
+    expect([q, (await found(q)).location]).toEqual([q, page]);
+  const both = await found(sent.instanceId);
+  expect([both.text.includes(sent.id), both.text.includes(received.id)]).toEqual([true, true]);
+});
+
+test("a message, a participant and a firm are found, and nothing is found for an id of nobody", async () => {
+  const message = await found(sent.messageId);
+  expect(message.text + message.location).toContain(received.id);
+  const participant = await found(running.sandbox.sender.participantId);
+  expect(participant.text + participant.location).toContain(`/console/documents/${sent.id}`);
+  expect((await found(running.sandbox.receiver.firmId)).location).toBe(
+    `/console/firms/${running.sandbox.receiver.firmId}`,
+  );
+  for (const q of [randomUUID(), "nobody@nowhere", "0245:1", "x", "<script>"])
+    expect([q, (await found(q)).text.includes("Nothing has this id.")]).toEqual([q, true]);
+});
+
+test("a document's page has its timeline, attempts and evidence, and none of what it says", async () => {
+  const { text } = await visitor.get(`/console/documents/${sent.id}`);
+  for (const shown of [
+    "delivered",
+    "Timeline",
+    "Attempts",
+    "Evidence",
+    sent.messageId,
+    running.sandbox.sender.participantId,
+  ])
+    expect(text).toContain(shown);
+  expect(text).not.toContain("Sender s. r. o.");
+  expect((await visitor.get(`/console/documents/${received.id}`)).text).toContain("received");
+  expect((await visitor.get(`/console/documents/${randomUUID()}`)).status).toBe(404);
+  expect((await visitor.get("/console/documents/x")).status).toBe(404);
+});
+
+test("the masked document keeps the words around what it says, and no name, number or amount of it", async () => {
+  for (const id of [sent.id, received.id]) {
+    const masked = await visitor.get(`/console/documents/${id}/masked`);
+    expect(masked.status).toBe(200);
+    expect(masked.headers.get("content-security-policy")).toMatch(
+      /default-src 'none'.*frame-ancestors 'self'; sandbox/,
+    );
+    const shown = masked.text.replace(/<style>[\s\S]*?<\/style>/, "").replace(/<[^>]*>|&#39;/g, "\n");
+    expect(shown).toContain("•••");
+    expect(shown).toMatch(/Invoice/);
+    expect(shown).not.toMatch(/[0-9]|Sender|Receiver|EUR/);
+  }
+});
+
+test("looking at a received document leaves no mark that its firm has it", async () => {
+  const [row] = await running.db.sql<{ readonly status: string }[]>`
+    select status from received_document where id = ${received.id}`;
+  expect(row?.status).toBe("RECEIVED");
+  expect(await running.db.sql`select 1 from document_mark where document_id = ${received.id}`).toEqual([]);
+});
+
+test("what a document says is shown for a reason, which the record keeps with session and address", async () => {
+  const form = formOf(await visitor.get(`/console/documents/${sent.id}`), "/console/unmask");
+  const without = await visitor.submit(form, { reason: "  " });
+  expect([without.status, without.text.includes("Sender s. r. o.")]).toEqual([400, false]);
+  const shown = await visitor.submit(form, { reason: "the firm asked why it was late" });
+  expect([shown.status, shown.text.includes("Sender s. r. o.")]).toEqual([200, true]);
+  expect(shown.headers.get("cache-control")).toBe("no-store");
+  const [entry] = await running.db.sql<{ readonly event: string; readonly target: string; readonly ip: string }[]>`
+    select event, target_id as target, ip from audit_entry where event = 'operator.unmasked'`;
+  expect(entry).toEqual({ event: "operator.unmasked", target: sent.id, ip: "127.0.0.1" });
+  expect(await record()).toContain("the firm asked why it was late");
+});
+
+test("nobody who is not signed in sees a page or does anything, and a form without its token does nothing", async () => {
+  const stranger = new Visitor(running.engine.adminUrl);
+  for (const path of [
+    `documents/${sent.id}`,
+    `documents/${sent.id}/masked`,
+    "reviews",
+    "webhooks",
+    "firms",
+    "record",
+    "find?q=x",
+  ])
+    expect([path, (await stranger.get(`/console/${path}`)).location]).toEqual([path, "/console/sign-in"]);
+  const fields = { id: sent.id, reason: "none" };
+  for (const path of ["unmask", "actions/retry"]) {
+    expect([path, (await stranger.post(`/console/${path}`, fields)).status]).toEqual([path, 403]);
+    expect([path, (await visitor.post(`/console/${path}`, fields)).status]).toEqual([path, 403]);
+  }
+  const start = await stranger.get("/console/sign-in");
+  const own = { ...fields, form_token: formOf(start, "/console/sign-in").fields["form_token"] ?? "" };
+  expect((await stranger.post("/console/actions/retry", own)).location).toBe("/console/sign-in");
+});
+
+test("retry now makes a waiting document due, and refuses one that does not wait; the record has both", async () => {
+  const form = formOf(await visitor.get(`/console/documents/${sent.id}`), "/console/unmask");
+  const refused = await visitor.post("/console/actions/retry", { ...form.fields, id: sent.id, reason: "too early" });
+  expect([refused.status, refused.text.includes("does not wait")]).toEqual([400, true]);
+  const answer = await deliver("0245:2120000099");
+  const id = String(answer.json["providerDocumentId"]);
+  await eventually("the first attempt", async () => {
+    const rows = await running.db.sql`
+      select 1 from document where id = ${id} and attempts = 1 and lease_owner is null and next_attempt_at > now()`;
+    return rows.length === 1 ? true : undefined;
+  });
+  const page = await visitor.get(`/console/documents/${id}`);
+  const done = await visitor.submit(formOf(page, "/console/actions/retry"), { reason: "the receiver is back" });
+  expect(done.location).toBe(`/console/documents/${id}?done=retry`);
+  await eventually("the second attempt", async () => {
+    const rows = await running.db.sql`select 1 from document where id = ${id} and attempts >= 2`;
+    return rows.length === 1 ? true : undefined;
+  });
+  const text = await record();
+  for (const reason of ["too early", "the receiver is back", "REQUEST_INVALID"]) expect(text).toContain(reason);
+});
+
+test("an action that nobody knows, and a thing that nobody has, is refused with 404", async () => {
+  const { fields } = formOf(await visitor.get(`/console/documents/${sent.id}`), "/console/unmask");
+  for (const [path, id] of [
+    ["actions/launch", sent.id],
+    ["actions/constructor", sent.id],
+    ["actions/retry", "x"],
+    ["actions/release-document", randomUUID()],
+    ["actions/release-white-label", randomUUID()],
+    ["actions/approve-onboarding", randomUUID()],
+    ["actions/replay-delivery", randomUUID()],
+    ["actions/switch-off-webhook", randomUUID()],
+    ["actions/end-key", randomUUID()],
+    ["actions/withdraw-consent", `${randomUUID()}/${randomUUID()}`],
+    ["unmask", randomUUID()],
+  ] as const)
+    expect([path, (await visitor.post(`/console/${path}`, { ...fields, id, reason: "why" })).status]).toEqual([
+      path,
+      404,
+    ]);
+});
+
+test("a key is ended from its firm's page: its next login fails", async () => {
+  const key = await newFirmKey(running, running.sandbox.sender.firmId as FirmId);
+  const page = await visitor.get(`/console/firms/${running.sandbox.sender.firmId}`);
+  const { fields } = formOf(page, "/console/actions/end-key");
+  expect(page.text).not.toContain(key.secret);
+  const done = await visitor.post("/console/actions/end-key", { ...fields, id: key.id, reason: "it leaked" });
+  expect(done.status).toBe(303);
+  await expect(tokenOf(running, key)).rejects.toThrow();
+});
+
+test("a webhook is switched off from its page, and stays off", async () => {
+  const { sql } = running.db;
+  const token = await accessToken(running.sandbox, running.sandbox.sender);
+  const made = await fetch(`${running.engine.publicUrl}/api/v1/webhooks`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify({ url: null, events: ["document.delivered"] }),
+  });
+  const { id } = (await made.json()) as { readonly id: string };
+  expect(made.status).toBe(201);
+  const page = await visitor.get(`/console/webhooks/${id}`);
+  const done = await visitor.submit(formOf(page, "/console/actions/switch-off-webhook"), { reason: "it floods us" });
+  expect(done.location).toBe(`/console/webhooks/${id}?done=switch-off`);
+  expect(await sql`select active from webhook_subscription where id = ${id}`).toEqual([{ active: false }]);
+});
+
+test("reviews, webhooks, firms and the record are pages that name what they list", async () => {
+  for (const [path, word] of [
+    ["reviews", "Onboarding requests"],
+    ["webhooks", "Failing"],
+    ["firms", "Odosielateľ s. r. o."],
+    ["record", "signed in"],
+  ] as const)
+    expect([path, (await visitor.get(`/console/${path}`)).text.includes(word)]).toEqual([path, true]);
+});

@@ -1,0 +1,165 @@
+/** `kurier doctor`: a healthy installation passes every row of the table, and each row finds the fault that it is for. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+
+import { LIMITS } from "../../../../engine/base/limits.js";
+import { CHECKS, tokenBits } from "../../../../gateway/commands/operating/checks.js";
+import type { Installation } from "../../../../gateway/commands/operating/checks.js";
+import { gatherInstallation } from "../../../../gateway/commands/operating/facts.js";
+
+const DATABASE = {
+  fault: undefined,
+  version: 180_000,
+  settings: { fsync: "on", synchronous_commit: "on", full_page_writes: "on", jit: "off" },
+  clockSkew_ms: 3,
+  migrations: [],
+  keyringFault: undefined,
+} as const;
+const PKI = { fault: undefined, hasKeystore: true, authorities: 2, endsInDays: 300 } as const;
+const HEALTHY: Installation = {
+  environment: "production",
+  configFaults: [],
+  adminHost: "127.0.0.1",
+  adminToken: "3q2-7wAbCdEfGhIjKlMnOpQrStUvWxYz0123456789_x",
+  publicUrl: "https://ap.example",
+  trustedProxies: 1,
+  revocation: "hard",
+  isMasterKeyGiven: true,
+  pki: PKI,
+  reached: { fault: undefined, status: 200 },
+  database: DATABASE,
+  nats: { fault: undefined, isSynchronous: true },
+  disk: { freeBytes: LIMITS.doctor_disk_bytes_min, freeShare: 0.5 },
+};
+
+const settings = (changes: Partial<Record<"fsync" | "synchronous_commit" | "full_page_writes" | "jit", string>>) => ({
+  database: { ...DATABASE, settings: { ...DATABASE.settings, ...changes } },
+});
+
+/** Row of the table → what is wrong with an installation, and a word of what is said. */
+const FAULTS: Readonly<Record<string, readonly (readonly [Partial<Installation>, string])[]>> = {
+  configuration: [[{ configFaults: ["PORT must be a port number."] }, "PORT"]],
+  environment: [[{ environment: "sandbox" }, "ENVIRONMENT"]],
+  keystore: [
+    [{ pki: { fault: "AS4_KEYSTORE cannot be opened." } }, "AS4_KEYSTORE"],
+    [{ pki: { ...PKI, hasKeystore: false } }, "development"],
+    [{ pki: { ...PKI, endsInDays: LIMITS.doctor_certificate_days } }, "ends in 30 days"],
+  ],
+  trust: [[{ pki: { ...PKI, authorities: 0 } }, "PEPPOL_TRUST_DIR"]],
+  revocation: [[{ revocation: "off" }, "REVOCATION"]],
+  "public url": [
+    [{ publicUrl: undefined }, "PUBLIC_URL is not set"],
+    [{ reached: { fault: "connect ECONNREFUSED" } }, "ECONNREFUSED"],
+    [{ reached: { fault: undefined, status: 502 } }, "502"],
+  ],
+  tls: [[{ publicUrl: "http://ap.example" }, "https"]],
+  proxies: [[{ trustedProxies: 0 }, "TRUSTED_PROXIES"]],
+  "admin listener": [
+    [{ adminHost: "0.0.0.0" }, "ADMIN_HOST"],
+    [{ adminHost: "::" }, "ADMIN_HOST"],
+  ],
+  "admin token": [
+    [{ adminToken: undefined }, "ADMIN_TOKEN is not set"],
+    [{ adminToken: "a".repeat(64) }, "guessed"],
+    [{ adminToken: "abababababababababababababababab" }, "guessed"],
+  ],
+  "master key": [
+    [{ isMasterKeyGiven: false }, "MASTER_KEY is not set"],
+    [{ database: { ...DATABASE, keyringFault: "The canary is damaged." } }, "canary"],
+  ],
+  database: [[{ database: { fault: "Nobody listens at DATABASE_URL." } }, "DATABASE_URL"]],
+  "postgres version": [[{ database: { ...DATABASE, version: 140_010 } }, "Postgres is 14"]],
+  "postgres fsync": [[settings({ fsync: "off" }), "fsync"]],
+  "postgres full_page_writes": [[settings({ full_page_writes: "off" }), "full_page_writes"]],
+  "postgres synchronous_commit": [
+    [settings({ synchronous_commit: "off" }), "synchronous_commit"],
+    [settings({ synchronous_commit: "local" }), "synchronous_commit"],
+  ],
+  "postgres jit": [[settings({ jit: "on" }), "jit"]],
+  clock: [
+    [{ database: { ...DATABASE, clockSkew_ms: LIMITS.doctor_clock_skew_ms + 1 } }, "clock"],
+    [{ database: { ...DATABASE, clockSkew_ms: -LIMITS.doctor_clock_skew_ms - 1 } }, "clock"],
+  ],
+  migrations: [[{ database: { ...DATABASE, migrations: ["0230_console.sql"] } }, "0230_console.sql"]],
+  nats: [[{ nats: { fault: "NATS does not answer.", isSynchronous: undefined } }, "NATS"]],
+  "nats sync": [[{ nats: { fault: undefined, isSynchronous: false } }, "sync_interval"]],
+  disk: [
+    [{ disk: { freeBytes: LIMITS.doctor_disk_bytes_min - 1, freeShare: 0.5 } }, "GiB left"],
+    [{ disk: { freeBytes: LIMITS.doctor_disk_bytes_min, freeShare: 0.01 } }, "1 % of its disk"],
+  ],
+};
+
+const missing = (installation: Installation) =>
+  CHECKS.flatMap((check) => {
+    const fault = check.missing(installation);
+    return fault === undefined ? [] : [[check.name, fault] as const];
+  });
+
+describe("the table of kurier doctor", () => {
+  test("a healthy installation lacks nothing, with NATS, without it, and where nobody says how it writes", () => {
+    expect(missing(HEALTHY)).toEqual([]);
+    expect(missing({ ...HEALTHY, nats: "postgres" })).toEqual([]);
+    expect(missing({ ...HEALTHY, nats: { fault: undefined, isSynchronous: undefined } })).toEqual([]);
+  });
+
+  test("each row has a fault that it is for, and each name stands once", () => {
+    const names = CHECKS.map(({ name }) => name);
+    expect(Object.keys(FAULTS).sort()).toEqual([...names].sort());
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test.each(CHECKS.map(({ name }) => [name] as const))(
+    "the row %s finds its faults, in one sentence a fault",
+    (name) => {
+      for (const [fault, word] of FAULTS[name] ?? []) {
+        const said = missing({ ...HEALTHY, ...fault }).find(([row]) => row === name)?.[1] ?? "";
+        expect(said).toContain(word);
+        expect(said).toMatch(/\.$/);
+        expect(said).not.toContain("\n");
+      }
+    },
+  );
+
+  test("a database that is away is one fault, not one for each of its settings", () => {
+    expect(missing({ ...HEALTHY, database: { fault: "Nobody listens." } })).toEqual([["database", "Nobody listens."]]);
+  });
+
+  test("no row says a token or a key", () => {
+    const adminToken = "ababababababababababababababababababab";
+    expect(JSON.stringify(missing({ ...HEALTHY, adminToken }))).not.toContain(adminToken);
+  });
+
+  test.each([
+    ["0123456789abcdef0123456789abcdef", 128],
+    ["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 0],
+  ])("the token %s has at most %d bits", (token, bits) => {
+    expect(tokenBits(token)).toBe(bits);
+  });
+});
+
+test("an environment that stops a start is told with every sentence, and nothing else is asked", async () => {
+  const found = await gatherInstallation({ environment: { ENVIRONMENT: "production" }, natsMonitor: undefined });
+  expect(found.configFaults.join(" ")).toMatch(/DATABASE_URL must be set.*MASTER_KEY must be set/);
+});
+
+test("an installation whose database and address do not answer is judged all the same", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "kurier-doctor-"));
+  try {
+    const found = await gatherInstallation({
+      environment: {
+        DATA_DIR: folder,
+        ENVIRONMENT: "sandbox",
+        DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+        PUBLIC_URL: "http://127.0.0.1:1",
+        NATS_URL: "embedded",
+      },
+      natsMonitor: undefined,
+    });
+    const rows = missing(found).map(([name]) => name);
+    for (const row of ["environment", "public url", "tls", "database", "keystore"]) expect(rows).toContain(row);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
