@@ -260,14 +260,15 @@ function documentOf(spec: DocumentSpec, rows: readonly Route[], words: string | 
 }
 
 /**
- * Every published document by its name. The same rows give the same bytes.
- * @param words what this deployment adds to the description of each. @default nothing
+ * A published document. The same rows give the same bytes.
+ * @param words what this deployment adds to its description. @default nothing
  */
-export function openApiDocuments(rows: readonly Route[], words?: string): Readonly<Record<DocumentName, JsonObject>> {
-  const documentNamed = (name: DocumentName): JsonObject => documentOf(DOCUMENTS[name], rows, words);
-  return {
-    enterprise: documentNamed("enterprise"),
-    connector: documentNamed("connector"),
-    sapi: documentNamed("sapi"),
-  };
-}
+export const openApiDocument = (name: DocumentName, rows: readonly Route[], words?: string): JsonObject =>
+  documentOf(DOCUMENTS[name], rows, words);
+
+/** Every published document by its name. */
+export const openApiDocuments = (rows: readonly Route[]): Readonly<Record<DocumentName, JsonObject>> => ({
+  enterprise: openApiDocument("enterprise", rows),
+  connector: openApiDocument("connector", rows),
+  sapi: openApiDocument("sapi", rows),
+});

@@ -67,26 +67,35 @@ interface FixedFile {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** What is made when it is first asked for, and kept. */
+function kept<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
+}
+
 /** A row that answers the same bytes to everybody. */
-const fixed = ({ operation, path, contentType, headers }: FixedFile, raw: string | Buffer): Route =>
+const fixed = ({ operation, path, contentType, headers }: FixedFile, raw: () => string | Buffer): Route =>
   route({
     ...base,
     operation,
     path,
     summary: `File ${path}`,
     responses: { 200: { description: "The file", contentType } },
-    handler: () => ({ status: 200, body: { raw }, contentType, headers }),
+    handler: () => ({ status: 200, body: { raw: raw() }, contentType, headers }),
   });
 
-const pageRow = (name: DocumentName, document: OpenApi): Route => {
-  const { path, ...shown } = INTERFACES[name];
-  return fixed(
-    { operation: `docs_${name}`, path, contentType: "text/html; charset=utf-8", headers: PAGE_HEADERS },
-    referencePage({ ...shown, path, documentPath: documentPath(name), document, tabs: TABS }),
+const pageRow = (name: DocumentName, text: () => string): Route =>
+  fixed(
+    {
+      operation: `docs_${name}`,
+      path: INTERFACES[name].path,
+      contentType: "text/html; charset=utf-8",
+      headers: PAGE_HEADERS,
+    },
+    text,
   );
-};
 
-const documentRow = (name: DocumentName, document: unknown): Route =>
+const documentRow = (name: DocumentName, text: () => string): Route =>
   fixed(
     {
       operation: `openapi_${name}`,
@@ -94,23 +103,53 @@ const documentRow = (name: DocumentName, document: unknown): Route =>
       contentType: "application/json; charset=utf-8",
       headers: NO_CACHE,
     },
-    JSON.stringify(document),
+    text,
   );
 
-const assetRow = (operation: string, file: string, contentType: string): Route =>
-  fixed({ operation, path: `/docs/assets/${file.replace(/^.*\//, "")}`, contentType, headers: ONE_HOUR }, web(file));
+const assetRow = (operation: string, file: string, contentType: string): Route => {
+  const bytes = web(file);
+  return fixed(
+    { operation, path: `/docs/assets/${file.replace(/^.*\//, "")}`, contentType, headers: ONE_HOUR },
+    () => bytes,
+  );
+};
 
-/**
- * @param documents what the pages show, as gateway/contract/openapi.ts makes it of the published rows
- * @param sampleInvoice a valid invoice between made-up firms, fresh each time
- */
-export function webRoutes(
-  documents: Readonly<Record<DocumentName, unknown>>,
-  sampleInvoice: () => string,
-): readonly Route[] {
+interface ReferencePorts {
+  /** What a page shows, as gateway/contract/openapi.ts makes it of the published rows. */
+  readonly document: (name: DocumentName) => unknown;
+  /** A valid invoice between made-up firms, fresh each time. */
+  readonly sampleInvoice: () => string;
+  /**
+   * Whether documents and pages are made now. They take a second of the event loop: before a node takes requests it is
+   * nobody's, afterwards it is everybody's. A sandbox that is started to be tried out makes each when it is first read.
+   */
+  readonly isMadeAtStart: boolean;
+}
+
+/** The pages of the reference, the documents that they show, and what pages load. */
+export function webRoutes({ document, sampleInvoice, isMadeAtStart }: ReferencePorts): readonly Route[] {
+  const shown = DOCUMENT_NAMES.map((name) => {
+    const made = kept(() => document(name));
+    const { path, ...words } = INTERFACES[name];
+    const page = kept(() =>
+      referencePage({
+        ...words,
+        path,
+        documentPath: documentPath(name),
+        document: made() as OpenApi,
+        tabs: TABS,
+      }),
+    );
+    return { name, page, json: kept(() => JSON.stringify(made())) };
+  });
+  if (isMadeAtStart)
+    for (const { page, json } of shown) {
+      page();
+      json();
+    }
   return [
-    ...DOCUMENT_NAMES.map((name) => pageRow(name, documents[name] as OpenApi)),
-    ...DOCUMENT_NAMES.map((name) => documentRow(name, documents[name])),
+    ...shown.map(({ name, page }) => pageRow(name, page)),
+    ...shown.map(({ name, json }) => documentRow(name, json)),
     assetRow("docsStyle", "docs/docs.css", "text/css; charset=utf-8"),
     assetRow("docsScript", "docs/docs.js", "text/javascript; charset=utf-8"),
     assetRow("docsIcon", "icon.svg", "image/svg+xml"),

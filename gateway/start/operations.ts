@@ -26,7 +26,7 @@ import { readFirmConsents } from "../../engine/identity/people/firm-consents.js"
 import { resolveRecipient } from "../../engine/lookup/resolve.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
 import type { ConnectedPeers } from "../../engine/sandbox/sandbox.js";
-import { openApiDocuments } from "../contract/openapi.js";
+import { openApiDocument } from "../contract/openapi.js";
 import { plug } from "../contract/plug.js";
 import type { Plug } from "../contract/plug.js";
 import type { Route } from "../contract/route.js";
@@ -222,11 +222,15 @@ export function publicRows(
   peers: ConnectedPeers | undefined,
 ): readonly Route[] {
   const contract = API_OPERATIONS.flatMap((operations) => operations.rows(parts));
-  const documents = openApiDocuments(contract, peers === undefined ? undefined : sandboxWords());
+  const words = peers === undefined ? undefined : sandboxWords();
   return [
     ...contract,
     ...PAGES.flatMap((pages) => pages.rows(parts)),
-    ...webRoutes(documents, () => demoInvoice(parts.clock, LIMITS.reference_invoice_lines)),
+    ...webRoutes({
+      document: (name) => openApiDocument(name, contract, words),
+      sampleInvoice: () => demoInvoice(parts.clock, LIMITS.reference_invoice_lines),
+      isMadeAtStart: parts.environment === "production",
+    }),
     ...validatePageRoutes(),
     ...(accessPoint === undefined ? [] : NETWORK_OPERATIONS.flatMap((operations) => operations.rows(accessPoint))),
     ...(peers === undefined ? [] : sandboxPeerRoutes(peers)),

@@ -11,6 +11,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { runningEmbeddedPostgres } from "../../engine/embedded/embedded.js";
 import { openSql } from "../../engine/storage/sql.js";
+import type { Sql } from "../../engine/storage/sql.js";
+import { fallDueSoon, FAR_AHEAD_MS, fromNow } from "../support/box.js";
 import { accessToken, invoiceXml } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { api } from "../support/partners.js";
@@ -28,6 +30,18 @@ afterEach(() => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
+/** Asks the database of the running engine. */
+async function onDatabase<T>(ask: (sql: Sql) => Promise<T>): Promise<T> {
+  const url = runningEmbeddedPostgres(dataDir);
+  if (url === undefined) throw new Error("the embedded Postgres does not run");
+  const sql = openSql({ url, name: "oracle", connections: 1 });
+  try {
+    return await ask(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
 const ITEMS = 40;
 const KILLS = 3;
 
@@ -37,7 +51,7 @@ test("killed while items fall due and started again, the engine loses no item an
   let engine = await startEngineProcess({ dataDir });
   const { sender, receiver } = engine.sandbox;
   const token = await accessToken(engine.sandbox, sender);
-  const scheduledFor = new Date(Date.now() + 4_000).toISOString();
+  const scheduledFor = fromNow(FAR_AHEAD_MS);
   const ids: string[] = [];
   for (let n = 0; n < ITEMS; n += 1) {
     const payloadXml = invoiceXml(sender.participantId, receiver.participantId);
@@ -45,16 +59,14 @@ test("killed while items fall due and started again, the engine loses no item an
     expect([seed, answer.status]).toEqual([seed, 201]);
     ids.push(String(answer.json["boxItemId"]));
   }
-  await pause(Math.max(0, Date.parse(scheduledFor) - Date.now()));
+  const due = await onDatabase((sql) => fallDueSoon(sql, ids));
+  await pause(Math.max(0, due - Date.now()));
   for (let kill = 0; kill < KILLS; kill += 1) {
     await pause(random.int(150));
     await engine.kill();
     engine = await startEngineProcess({ dataDir });
   }
-  const url = runningEmbeddedPostgres(dataDir);
-  if (url === undefined) throw new Error("the embedded Postgres does not run");
-  const sql = openSql({ url, name: "oracle", connections: 1 });
-  try {
+  await onDatabase(async (sql) => {
     await eventually("every item is sent", async () => {
       const [row] = await sql<{ n: number }[]>`
         select count(*)::integer as n from box_item where id = any(${ids}::uuid[]) and status = 'sent'`;
@@ -66,8 +78,6 @@ test("killed while items fall due and started again, the engine loses no item an
     const [inbox] = await sql<{ n: number; payloads: number }[]>`
       select count(*)::integer as n, count(distinct payload_sha256)::integer as payloads from received_document`;
     expect([seed, inbox]).toEqual([seed, { n: ITEMS, payloads: ITEMS }]);
-  } finally {
-    await sql.end({ timeout: 1 });
-    await engine.stop();
-  }
+  });
+  await engine.stop();
 }, 180_000);

@@ -12,6 +12,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { buildIfNeeded } from "../../deploy/build.mjs";
+import { fallDueSoon, FAR_AHEAD_MS, fromNow } from "../support/box.js";
 import { accessToken, invoiceXml } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { api } from "../support/partners.js";
@@ -76,7 +77,7 @@ test("killed while items fall due, a node leaves nothing behind that the other o
   });
   const made = await api(door, token, "POST /webhooks", { body: { url: `${receiver.origin}/in`, events: [...KINDS] } });
   expect([seed, made.status]).toEqual([seed, 201]);
-  const scheduledFor = new Date(Date.now() + 6_000).toISOString();
+  const scheduledFor = fromNow(FAR_AHEAD_MS);
   const ids: string[] = [];
   for (let n = 0; n < ITEMS; n += 1) {
     const payloadXml = invoiceXml(sender.participantId, buyer.participantId);
@@ -84,7 +85,8 @@ test("killed while items fall due, a node leaves nothing behind that the other o
     expect([seed, answer.status]).toEqual([seed, 201]);
     ids.push(String(answer.json["boxItemId"]));
   }
-  await pause(Math.max(0, Date.parse(scheduledFor) - Date.now() + random.int(120)));
+  const due = await fallDueSoon(db.sql, ids);
+  await pause(Math.max(0, due - Date.now() + random.int(120)));
   await dying.kill();
   await eventually("every item is sent", async () => {
     const [row] = await db.sql<{ n: number }[]>`

@@ -1,10 +1,24 @@
 /** Calls of the Box in the name of the demo sender of a running engine. */
 import { randomUUID } from "node:crypto";
 
+import type { Sql } from "../../engine/storage/sql.js";
 import { accessToken, invoiceXml } from "./engine.js";
 import type { HttpAnswer, TestEngine } from "./engine.js";
 import { eventually } from "./eventually.js";
 import { api } from "./partners.js";
+
+/** How far ahead items are scheduled that fall due when all of them are there, however long it takes to make them. */
+export const FAR_AHEAD_MS = 3_600_000;
+const SOON_MS = 1_500;
+
+/** Lets items fall due together, soon enough to be waited for and later than the engine's next look. @returns when */
+export async function fallDueSoon(sql: Sql, ids: readonly string[]): Promise<number> {
+  const due = Date.now() + SOON_MS;
+  await sql`
+    update box_item set scheduled_for = to_timestamp(${due / 1_000}::float8), due_at = to_timestamp(${due / 1_000}::float8)
+    where id = any(${[...ids]}::uuid[])`;
+  return due;
+}
 
 /** An item as the interface shows it. */
 export type Item = Readonly<Record<string, unknown>>;

@@ -5,4 +5,8 @@ import { describedOperations } from "../../gateway/start/operations.js";
 
 export const publishedRows = describedOperations();
 export const publishedDocuments = openApiDocuments(publishedRows);
-export const referenceRows = webRoutes(publishedDocuments, () => "<Invoice/>");
+export const referenceRows = webRoutes({
+  document: (name) => publishedDocuments[name],
+  sampleInvoice: () => "<Invoice/>",
+  isMadeAtStart: true,
+});
