@@ -134,6 +134,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
     {
       host: config.ADMIN_HOST,
       port: config.ADMIN_PORT,
+      prefix: "ADMIN_",
       form: options.serverForm,
       connections_share: LIMITS.admin_connections_share,
     },
@@ -148,6 +149,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
     {
       host: config.HOST,
       port: config.PORT,
+      prefix: "",
       form: options.serverForm,
       connections_share: LIMITS.connections_share,
     },

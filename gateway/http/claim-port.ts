@@ -1,8 +1,8 @@
-/** Whether there may be listened on an address, found out before anything is started. */
+/** Whether there may be listened on an address, found out before anything is started, and what an operator is told. */
 import { createServer } from "node:net";
 
 /** An address and a port, and the variables that named them. */
-interface Place {
+export interface Place {
   readonly host: string;
   readonly port: number;
   readonly prefix: "" | "ADMIN_";
@@ -34,6 +34,13 @@ const LISTEN_FAULTS: Readonly<Record<string, (place: Place) => string>> = {
   EACCES: ({ port, prefix }) => `Port ${port} needs rights that this user lacks; choose a ${prefix}PORT above 1023.`,
 };
 
+/** What an operator is told of an error of listening; the error itself where there is no sentence for it. */
+export function listenErrorOf(error: unknown, place: Place): unknown {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const sentence = LISTEN_FAULTS[code]?.(place);
+  return sentence === undefined ? error : new ListenError(sentence, code === "EADDRINUSE");
+}
+
 /**
  * Finds out before anything is started whether we may listen there: uWebSockets.js only says that it cannot. Port 0
  * asks for a free one; tokens name the public URL, so that it must be known before anything listens.
@@ -43,9 +50,8 @@ const LISTEN_FAULTS: Readonly<Record<string, (place: Place) => string>> = {
 export const claimPort = (place: Place): Promise<number> =>
   new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once("error", (error: NodeJS.ErrnoException) => {
-      const sentence = LISTEN_FAULTS[error.code ?? ""]?.(place);
-      reject(sentence === undefined ? error : new ListenError(sentence, error.code === "EADDRINUSE"));
+    probe.once("error", (error) => {
+      reject(listenErrorOf(error, place));
     });
     probe.listen(place.port, place.host, () => {
       const address = probe.address();

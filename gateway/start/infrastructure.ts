@@ -18,6 +18,8 @@ import type { Sql } from "../../engine/storage/sql.js";
 import { createPipeline } from "../request/pipeline.js";
 import type { PipelinePorts } from "../request/ports.js";
 import type { Route } from "../contract/route.js";
+import { listenErrorOf } from "../http/claim-port.js";
+import type { Place } from "../http/claim-port.js";
 import type { ServerLimits } from "../http/conversation.js";
 import { startServer } from "../http/server.js";
 import type { ServerForm } from "../http/listener.js";
@@ -96,12 +98,13 @@ export async function startStreams(
   return { streams, form: url === undefined ? "postgres" : "jetstream" };
 }
 
-/** Starts one listener. Its address was looked at by `claimPort`. */
+/**
+ * Starts one listener. Its address was looked at by `claimPort`, some time ago.
+ * @throws ListenError when somebody has taken it meanwhile
+ */
 export async function listen(
   base: Base,
-  where: {
-    readonly host: string;
-    readonly port: number;
+  where: Place & {
     readonly form: ServerForm | undefined;
     /** Of the files that this process may have open, so many may be connections of clients. */
     readonly connections_share: number;
@@ -121,6 +124,8 @@ export async function listen(
     limits: connectionLimits(where.connections_share),
     monotonic: () => clock.monotonic(),
     onRequest: createPipeline({ rows, ports, trustedProxies }),
+  }).catch((error: unknown) => {
+    throw listenErrorOf(error, where);
   });
   stack.add(async () => {
     await server.drain();
