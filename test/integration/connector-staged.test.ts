@@ -91,6 +91,12 @@ test("a page of the list opens each document in its share of the octets, and giv
   const ids = [await staged(), await staged(), await staged()];
   const [firm] = await sql()<{ firmId: FirmId }[]>`select firm_id as "firmId" from document where id = ${ids[0] ?? ""}`;
   if (firm === undefined) throw new Error("the document is there");
+  // A list shows nothing that is newer than a transaction which is still open, be it one of another database.
+  await eventually("all are listed", async () => {
+    const { json } = await call(0)("GET", `/documents?customerRef=${CUSTOMER}&limit=${LIMITS.connector_page_max}`);
+    const listed = (json["documents"] as readonly { readonly id: string }[]).map(({ id }) => id);
+    return ids.every((id) => listed.includes(id));
+  });
   const octets = createOctets(1, ids.length);
   const taken: number[] = [];
   const held: number[] = [];
