@@ -2,7 +2,7 @@
 import { createServer } from "node:net";
 
 /** An address and a port, and the variables that named them. */
-export interface Place {
+export interface ListenPlace {
   readonly host: string;
   readonly port: number;
   readonly prefix: "" | "ADMIN_";
@@ -20,11 +20,11 @@ export class ListenError extends Error {
   }
 }
 
-const NOT_OURS = ({ host, prefix }: Place): string =>
+const NOT_OURS = ({ host, prefix }: ListenPlace): string =>
   `${prefix}HOST ${host} is no address of this machine; use one of its own, or 0.0.0.0 for all of them.`;
 
 /** What the system says of an address that cannot be listened on. */
-const LISTEN_FAULTS: Readonly<Record<string, (place: Place) => string>> = {
+const LISTEN_FAULTS: Readonly<Record<string, (place: ListenPlace) => string>> = {
   EADDRINUSE: ({ host, port, prefix }) => `Port ${port} on ${host} is taken; choose another ${prefix}PORT.`,
   EADDRNOTAVAIL: NOT_OURS,
   ENOTFOUND: NOT_OURS,
@@ -35,7 +35,7 @@ const LISTEN_FAULTS: Readonly<Record<string, (place: Place) => string>> = {
 };
 
 /** What an operator is told of an error of listening; the error itself where there is no sentence for it. */
-export function listenErrorOf(error: unknown, place: Place): unknown {
+export function listenErrorOf(error: unknown, place: ListenPlace): unknown {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const sentence = LISTEN_FAULTS[code]?.(place);
   return sentence === undefined ? error : new ListenError(sentence, code === "EADDRINUSE");
@@ -47,7 +47,7 @@ export function listenErrorOf(error: unknown, place: Place): unknown {
  * @returns the port
  * @throws ListenError when the port is taken or the address is not ours
  */
-export const claimPort = (place: Place): Promise<number> =>
+export const claimPort = (place: ListenPlace): Promise<number> =>
   new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once("error", (error) => {

@@ -19,7 +19,7 @@ import { createPipeline } from "../request/pipeline.js";
 import type { PipelinePorts } from "../request/ports.js";
 import type { Route } from "../contract/route.js";
 import { listenErrorOf } from "../http/claim-port.js";
-import type { Place } from "../http/claim-port.js";
+import type { ListenPlace } from "../http/claim-port.js";
 import type { ServerLimits } from "../http/conversation.js";
 import { startServer } from "../http/server.js";
 import type { ServerForm } from "../http/listener.js";
@@ -104,7 +104,7 @@ export async function startStreams(
  */
 export async function listen(
   base: Base,
-  where: Place & {
+  where: ListenPlace & {
     readonly form: ServerForm | undefined;
     /** Of the files that this process may have open, so many may be connections of clients. */
     readonly connections_share: number;
