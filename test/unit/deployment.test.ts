@@ -17,6 +17,7 @@ const { files, version } = JSON.parse(read("package.json")) as {
 };
 const unit = read("deploy/systemd/kurier.service");
 const dockerfile = read("deploy/docker/Dockerfile");
+const chart = ["_helpers.tpl", "migration.yaml"].map((name) => read(`deploy/helm/kurier/templates/${name}`)).join("\n");
 
 const onPath = (name: string): boolean =>
   (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, name)));
@@ -24,10 +25,11 @@ const onPath = (name: string): boolean =>
 const isPacked = (path: string): boolean =>
   files.some((entry) => path === entry || (entry.endsWith("/") && path.startsWith(entry)));
 
-test("the unit and the image set only variables that the engine knows", () => {
+test("the unit, the image and the chart set only variables that the engine knows", () => {
   const set = [
     ...[...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, list = ""]) => list.split(" ")),
     ...[...dockerfile.matchAll(/^ENV (.*)$/gm)].flatMap(([, list = ""]) => list.split(" ")),
+    ...[...chart.matchAll(/name: ([A-Z][A-Z0-9_]+), value/g)].map(([, name = ""]) => name),
   ].map((assignment) => assignment.split("=")[0] ?? "");
   expect(set.length).toBeGreaterThan(8);
   expect(set.filter((name) => !VARIABLES.has(name.replace(/_FILE$/, "")) && !OF_OTHERS.has(name))).toEqual([]);

@@ -2,13 +2,19 @@
 {{- .Release.Name | trunc 50 | trimSuffix "-" -}}
 {{- end -}}
 
-{{- define "kurier.selector" -}}
+{{- define "kurier.instance" -}}
 app.kubernetes.io/name: kurier
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{/* Nodes alone: what the service leads to must never be the migration. */}}
+{{- define "kurier.selector" -}}
+{{ include "kurier.instance" . }}
+app.kubernetes.io/component: node
+{{- end -}}
+
 {{- define "kurier.labels" -}}
-{{ include "kurier.selector" . }}
+{{ include "kurier.instance" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
