@@ -44,9 +44,6 @@ function blocksOf(page: string): readonly Block[] {
   });
 }
 
-/** Guides whose blocks are run; the pages that have only words and the operators' older pages are none. */
-const guides = pages.map((page) => ({ page, blocks: blocksOf(page) })).filter(({ page }) => page.includes("/"));
-
 let engine: EngineProcess;
 let db: TestDatabase;
 let folder: string;
@@ -133,6 +130,14 @@ const PROGRAMS: Readonly<
   },
 };
 
+/** Pages whose blocks are run; those at the top, for operators, and those of words alone have none. */
+const guides = pages
+  .map((page) => ({ page, blocks: blocksOf(page) }))
+  .filter(
+    ({ page, blocks }) =>
+      page.includes("/") && blocks.some(({ language }) => language === "sh" || language in PROGRAMS),
+  );
+
 /** A pattern of what a page says comes out. */
 const pattern = (text: string): RegExp =>
   new RegExp(
@@ -165,32 +170,34 @@ test("every link of every page leads to a file that is there", () => {
 
 describe.each(guides)("docs/$page", ({ blocks }) => {
   const commands = blocks.filter(({ language }) => language === "sh");
-  test.runIf(commands.length > 0)(
-    "its commands, one after the other in one shell, print what it says",
-    async () => {
-      const script = commands.map(({ text }, n) => `${here(text)}\necho "@@ ${n}"\n`).join("");
-      const output = await run("bash", ["-euo", "pipefail", "-c", script]);
-      const printed = output.split(/^@@ \d+\n/m);
-      expect(printed).toHaveLength(commands.length + 1);
-      for (const [n, { text, expected }] of commands.entries())
-        if (expected !== undefined) expect(printed[n]?.trim(), text).toMatch(pattern(expected));
-    },
-    TIMEOUT_MS,
-  );
+  if (commands.length > 0)
+    test(
+      "its commands, one after the other in one shell, print what it says",
+      async () => {
+        const script = commands.map(({ text }, n) => `${here(text)}\necho "@@ ${n}"\n`).join("");
+        const output = await run("bash", ["-euo", "pipefail", "-c", script]);
+        const printed = output.split(/^@@ \d+\n/m);
+        expect(printed).toHaveLength(commands.length + 1);
+        for (const [n, { text, expected }] of commands.entries())
+          if (expected !== undefined) expect(printed[n]?.trim(), text).toMatch(pattern(expected));
+      },
+      TIMEOUT_MS,
+    );
 
   const programs = blocks.filter(({ language }) => language in PROGRAMS);
-  test.runIf(programs.length > 0)(
-    "its programs print what it says, in each language that is installed; in CI all but Java",
-    async () => {
-      for (const { language, text, expected } of programs) {
-        const program = PROGRAMS[language];
-        const isOptional = language === "java" || process.env["CI"] === undefined;
-        if (program === undefined || (isOptional && !program.isHere())) continue;
-        const output = await program.run(here(text));
-        expect(expected, text).toBeDefined();
-        expect(output.trim(), text).toMatch(pattern(expected ?? ""));
-      }
-    },
-    TIMEOUT_MS,
-  );
+  if (programs.length > 0)
+    test(
+      "its programs print what it says, in each language that is installed; in CI all but Java",
+      async () => {
+        for (const { language, text, expected } of programs) {
+          const program = PROGRAMS[language];
+          const isOptional = language === "java" || process.env["CI"] === undefined;
+          if (program === undefined || (isOptional && !program.isHere())) continue;
+          const output = await program.run(here(text));
+          expect(expected, text).toBeDefined();
+          expect(output.trim(), text).toMatch(pattern(expected ?? ""));
+        }
+      },
+      TIMEOUT_MS,
+    );
 });
