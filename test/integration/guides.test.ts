@@ -172,7 +172,7 @@ describe.each(guides)("docs/$page", ({ blocks }) => {
   const commands = blocks.filter(({ language }) => language === "sh");
   if (commands.length > 0)
     test(
-      "its commands, one after the other in one shell, print what it says",
+      "the commands of the page, one after the other in one shell, print what it says",
       async () => {
         const script = commands.map(({ text }, n) => `${here(text)}\necho "@@ ${n}"\n`).join("");
         const output = await run("bash", ["-euo", "pipefail", "-c", script]);
@@ -187,7 +187,7 @@ describe.each(guides)("docs/$page", ({ blocks }) => {
   const programs = blocks.filter(({ language }) => language in PROGRAMS);
   if (programs.length > 0)
     test(
-      "its programs print what it says, in each language that is installed; in CI all but Java",
+      "the programs of the page print what it says, in each language that is installed; in CI all but Java",
       async () => {
         for (const { language, text, expected } of programs) {
           const program = PROGRAMS[language];
