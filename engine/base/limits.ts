@@ -919,6 +919,9 @@ export const LIMITS = {
   /** Pause before a migration that did not get its table is tried again, and how often it is tried. */
   migration_lock_pause_ms: SECOND_MS,
   migration_lock_tries: 120,
+  /** How often a process looks whether another has ended a migration that is not one transaction: for ten minutes. */
+  migration_turn_pause_ms: SECOND_MS,
+  migration_turn_tries: 600,
   /** A pull from NATS lasts this long when nothing comes; the broker allows no less. */
   stream_pull_ms: 1 * SECOND_MS,
   /** Wait before a lost channel to Postgres is opened again: doubles from the first to the last. */

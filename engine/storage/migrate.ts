@@ -1,4 +1,7 @@
-/** Migrations: numbered SQL files, applied forward only, each in one transaction under one lock. */
+/**
+ * Migrations: numbered SQL files, applied forward only, each in one transaction under one lock, but for those that say
+ * that they are not transactional; see migration-steps.ts.
+ */
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -8,6 +11,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isoInstant } from "../base/clock.js";
 import type { Clock } from "../base/clock.js";
 import { LIMITS } from "../base/limits.js";
+import { runSteps, stepsOf } from "./migration-steps.js";
 import { openSql } from "./sql.js";
 import type { Sql } from "./sql.js";
 
@@ -108,12 +112,13 @@ const REGISTER = `${PREAMBLE}
   );
 `;
 
-/** One message of the simple protocol is one transaction; the row comes first, so that a second applier stops there. */
-const scriptOf = (file: MigrationFile, clock: Clock): string => `${PREAMBLE}
+const registration = (file: MigrationFile, clock: Clock): string => `
   insert into schema_migration (number, name, checksum, applied_at)
   values (${file.number}, '${file.name}', '${file.checksum}', '${isoInstant(clock.now())}');
-  ${file.text}
 `;
+
+/** One message of the simple protocol is one transaction; the row comes first, so that a second applier stops there. */
+const scriptOf = (file: MigrationFile, clock: Clock): string => `${PREAMBLE}${registration(file, clock)}${file.text}\n`;
 
 const wasAppliedByAnother = (error: unknown): boolean =>
   error instanceof Error && "constraint_name" in error && error.constraint_name === "schema_migration_pkey";
@@ -173,15 +178,22 @@ async function run(sql: Sql, script: string): Promise<void> {
 }
 
 async function apply(sql: Sql, file: MigrationFile, clock: Clock): Promise<boolean> {
+  const steps = stepsOf(file.text);
   try {
+    if (steps !== undefined)
+      return await runSteps(sql, {
+        steps,
+        run: (step) => sql.unsafe(step).simple(),
+        isApplied: async () => (await readApplied(sql)).some(({ number }) => number === file.number),
+        register: () => sql.unsafe(registration(file, clock)).simple(),
+      });
     await run(sql, scriptOf(file, clock));
     return true;
   } catch (error) {
     if (wasAppliedByAnother(error)) return false;
     if (!(error instanceof Error)) throw error;
-    throw new MigrationError(`The migration ${file.name} failed and changed nothing: ${error.message}`, {
-      cause: error,
-    });
+    const left = steps === undefined ? "changed nothing" : "will be begun again";
+    throw new MigrationError(`The migration ${file.name} failed and ${left}: ${error.message}`, { cause: error });
   }
 }
 

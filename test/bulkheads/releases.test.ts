@@ -127,3 +127,62 @@ test("a migration that does not get its table lets those behind it through, and 
   expect(await applied).toEqual(["0002_two.sql"]);
   await own.drop();
 });
+
+describe("a migration that is not transactional", () => {
+  const APART =
+    "-- not transactional\n-- Why it is there.\ndrop index concurrently if exists one_a;\ncreate unique index concurrently one_a on one (a);\n";
+  const prepared = async (): Promise<{
+    readonly own: TestDatabase;
+    readonly apply: () => Promise<readonly string[]>;
+  }> => {
+    const own = await freshDatabase({ migrated: false });
+    const directory = newFolder();
+    const apply = (): Promise<readonly string[]> => migrate({ url: own.url, clock: systemClock, directory });
+    writeFileSync(join(directory, "0001_one.sql"), "create table one (a integer);");
+    await apply();
+    writeFileSync(join(directory, "0002_index.sql"), APART);
+    return { own, apply };
+  };
+  const indexIsValid = async ({ sql }: TestDatabase): Promise<unknown> =>
+    (
+      await sql<{ valid: boolean }[]>`select indisvalid as valid from pg_index where indexrelid = to_regclass('one_a')`
+    ).map(({ valid }) => valid);
+
+  test("an index is built while others go on writing to its table, however long one of them takes", async () => {
+    const { own, apply } = await prepared();
+    const long = own.sql`insert into one select 1 from pg_sleep(60)`.catch((error: unknown) => String(error));
+    const pid = await eventually("one writes for long", async () => {
+      const [row] = await own.sql<{ pid: number }[]>`
+        select pid from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`;
+      return row?.pid;
+    });
+    const applied = apply();
+    await eventually(
+      "the index waits for it",
+      async () => (await own.sql`select 1 from pg_locks where not granted and locktype = 'virtualxid'`).length > 0,
+    );
+    await own.sql`insert into one values (2)`;
+    await own.sql`select pg_cancel_backend(${pid})`;
+    expect(await long).toContain("canceling statement");
+    expect([await applied, await indexIsValid(own)]).toEqual([["0002_index.sql"], [true]]);
+    expect(await apply()).toEqual([]);
+    await own.drop();
+  });
+
+  test("a migration of steps that fails half-way says so, and is begun again when its cause is gone", async () => {
+    const { own, apply } = await prepared();
+    await own.sql`insert into one values (1), (1)`;
+    await expect(apply()).rejects.toThrow(/^The migration 0002_index\.sql failed and will be begun again: /);
+    expect(await indexIsValid(own)).toEqual([false]);
+    await own.sql`delete from one`;
+    expect([await apply(), await indexIsValid(own)]).toEqual([["0002_index.sql"], [true]]);
+    await own.drop();
+  });
+
+  test("a migration of steps is applied once by several processes that come together, and none waits for ever", async () => {
+    const { own, apply } = await prepared();
+    expect((await Promise.all([apply(), apply(), apply()])).flat()).toEqual(["0002_index.sql"]);
+    expect(await indexIsValid(own)).toEqual([true]);
+    await own.drop();
+  });
+});
