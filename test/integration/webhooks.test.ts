@@ -2,10 +2,14 @@
 // document, whatever the receiver answers and whoever else is slow.
 // Method: real rows, a real deliverer, a receiver on this machine that answers as scripted; waits are ended by hand.
 import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
+import { Resolver } from "node:dns/promises";
+import { createServer } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { LIMITS } from "../../engine/base/limits.js";
 import type { FirmId } from "../../engine/base/ids.js";
+import { startDnsServer } from "../support/dns-server.js";
 import { eventually } from "../support/eventually.js";
 import { startReceiver, status } from "../support/receiver.js";
 import type { ReceivedCall, Receiver } from "../support/receiver.js";
@@ -239,6 +243,35 @@ describe("a receiver that does not take an event", () => {
     await world.happen(firm);
     expect((await ended(subscription.id, 1))[0]).toMatchObject({ status: "FAILED", cause: "url_blocked", attempts: 1 });
   });
+});
+
+// design/reliability.md, S-01: a name that answers differently the second time gains nothing.
+test("a name that is public when it is judged and private when it is called is asked twice, and nobody is connected to", async () => {
+  const answers = [["93.184.216.34"], ["127.0.0.1"]];
+  const dns = await startDnsServer(() => ({ addresses: answers.shift() ?? ["127.0.0.1"] }));
+  const connections: Socket[] = [];
+  const inside = createServer((socket) => connections.push(socket));
+  await new Promise<void>((resolve) => inside.listen(0, "127.0.0.1", resolve));
+  try {
+    const resolver = new Resolver();
+    resolver.setServers([`${dns.host}:${dns.port}`]);
+    const resolve = (host: string): Promise<string[]> => resolver.resolve4(host);
+    const { port } = inside.address() as AddressInfo;
+    const subscription = await world.subscribe(firm, `https://changes.example.com:${port}/in`, { resolve });
+    expect(dns.asked).toEqual(["changes.example.com"]);
+    world.deliver({ resolve });
+    await world.happen(firm);
+    expect((await ended(subscription.id, 1))[0]).toMatchObject({ status: "FAILED", cause: "url_blocked", attempts: 1 });
+    expect(dns.asked).toEqual(["changes.example.com", "changes.example.com"]);
+    expect(connections).toEqual([]);
+    await expect(world.subscribe(firm, `https://changes.example.com:${port}/in`, { resolve })).rejects.toMatchObject({
+      reason: "REQUEST_INVALID",
+      details: [{ field: "url" }],
+    });
+  } finally {
+    inside.close();
+    await dns.close();
+  }
 });
 
 describe("order and fairness", () => {

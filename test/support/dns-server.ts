@@ -19,6 +19,8 @@ export interface NaptrRecord {
 export interface DnsReply {
   readonly rcode?: number;
   readonly naptr?: readonly NaptrRecord[];
+  /** IPv4 addresses of the asked name. */
+  readonly addresses?: readonly string[];
   /** Alias of the asked name; the records then belong to the last alias. */
   readonly aliases?: readonly string[];
   readonly soa?: { readonly ttl_s: number; readonly minimum_s: number };
@@ -123,6 +125,9 @@ function encode(question: Buffer, name: string, reply: DnsReply, transport: "udp
   const owner = aliases.length === 0 ? ASKED : encodeName(aliases.at(-1) ?? "");
   const answers = [
     ...aliases.map((alias, i) => record(i === 0 ? ASKED : encodeName(aliases[i - 1] ?? ""), 5, 300, encodeName(alias))),
+    ...(reply.addresses ?? []).map((address) =>
+      record(owner, 1, 0, Buffer.from(address.split(".").map((part) => Number(part)))),
+    ),
     ...(reply.naptr ?? []).map((naptr) =>
       record(
         owner,

@@ -55,7 +55,11 @@ export interface WebhookWorld {
   subscribe(
     firmId: FirmId,
     url: string | null,
-    options?: { readonly events?: readonly FeedKind[]; readonly integratorId?: IntegratorId },
+    options?: {
+      readonly events?: readonly FeedKind[];
+      readonly integratorId?: IntegratorId;
+      readonly resolve?: Resolve;
+    },
   ): Promise<MadeSubscription>;
   /** @returns the new secret */
   rotate(firmId: FirmId, subscriptionId: string): Promise<string>;
@@ -105,9 +109,9 @@ export async function webhookWorld(): Promise<WebhookWorld> {
     db,
     metrics,
     firm: () => createFirm({ sql, clock: systemClock }, { name: "Pekáreň s. r. o.", sandbox: true }),
-    subscribe: (firmId, url, { events, integratorId } = {}) =>
+    subscribe: (firmId, url, { events, integratorId, resolve } = {}) =>
       createSubscription(
-        { sql, sealer, clock: systemClock, addresses: { policy } },
+        { sql, sealer, clock: systemClock, addresses: { policy, ...(resolve === undefined ? {} : { resolve }) } },
         { firmId, integratorId },
         { url, events: events ?? ["document.sent", "document.delivered"], isActive: undefined },
         OPERATOR,
