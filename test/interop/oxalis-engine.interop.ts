@@ -23,7 +23,7 @@ import { post, serve } from "./http.js";
 import type { Endpoint, Exchanged } from "./http.js";
 import { startOxalis } from "./oxalis.js";
 import type { Oxalis, SendParameters, SendResult } from "./oxalis.js";
-import { announceOxalis, buildOxalis } from "./oxalis-build.js";
+import { announceHarness, buildHarness } from "./harness-build.js";
 import { issueSmpKey, joinKeyStores, serveOxalisSmp } from "./oxalis-smp.js";
 import type { OxalisSmp } from "./oxalis-smp.js";
 import { INVOICE_TYPE, NOT_SERVED } from "./payloads.js";
@@ -39,7 +39,7 @@ const UNKNOWN_TYPE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::In
 const MASTER_KEY = Buffer.alloc(32, 7);
 const OWN_ADDRESS = "http://oxalis.interop/as4";
 
-describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () => {
+describe.runIf(announceHarness(await buildHarness("oxalis")))("Oxalis and an engine", () => {
   let folder: string;
   let pki: InteropPki;
   let smp: OxalisSmp;

@@ -17,7 +17,7 @@ import { post, serve } from "./http.js";
 import type { Exchanged } from "./http.js";
 import { startOxalis } from "./oxalis.js";
 import type { Oxalis, SendParameters, SendResult } from "./oxalis.js";
-import { announceOxalis, buildOxalis } from "./oxalis-build.js";
+import { announceHarness, buildHarness } from "./harness-build.js";
 import { writeOxalisFixtures } from "./oxalis-fixtures.js";
 import { issueSmpKey, serveOxalisSmp } from "./oxalis-smp.js";
 import type { OxalisSmp } from "./oxalis-smp.js";
@@ -38,7 +38,7 @@ const OWN_ADDRESS = "http://oxalis.interop/as4";
 const OTHER_ADDRESS = "http://elsewhere.interop/as4";
 const UNKNOWN_TYPE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:example:unknown::2.1";
 
-describe.runIf(announceOxalis(await buildOxalis()))("Oxalis", () => {
+describe.runIf(announceHarness(await buildHarness("oxalis")))("Oxalis", () => {
   let folder: string;
   let pki: InteropPki;
   let smp: OxalisSmp;
