@@ -130,6 +130,9 @@ describe.runIf(announceHarness(build))("White Label over phoss SMP", () => {
     http("POST", `${t.sandbox.adminUrl}/admin/white-label/operations/${String(id)}/release`, {
       authorization: `Bearer ${t.sandbox.admin.token}`,
     });
+  /** How an operation has ended. A slow phoss is one that nobody knows of until it is asked, and no fault. */
+  const ended = async ({ json }: HttpAnswer): Promise<Record<string, unknown>> =>
+    json["status"] === "manual_review" ? (await release(json["id"])).json : json;
   const groupOf = (dic: string): string => `${phoss.url}/${encodeURIComponent(`iso6523-actorid-upis::0245:${dic}`)}`;
   const asOperator = {
     authorization: `Basic ${Buffer.from(`${PHOSS_USER}:${PHOSS_PASSWORD}`).toString("base64")}`,
@@ -161,8 +164,7 @@ describe.runIf(announceHarness(build))("White Label over phoss SMP", () => {
 
   test("a participant that is registered is there with every document type, signed, and the network's register knows it", async () => {
     const dic = newDic();
-    const answer = await registered(dic);
-    expect([answer.status, answer.json["status"]], answer.text).toEqual([201, "succeeded"]);
+    expect(await ended(await registered(dic))).toMatchObject({ operationType: "registration", status: "succeeded" });
     await expectPublished(dic);
   });
 
@@ -187,8 +189,8 @@ describe.runIf(announceHarness(build))("White Label over phoss SMP", () => {
       const first = await registered(dic, key);
       expect([first.status, first.json["status"]], first.text).toEqual([202, "manual_review"]);
       expect((await registered(dic, key)).json["id"]).toBe(first.json["id"]);
-      const ended = await release(first.json["id"]);
-      expect([ended.status, ended.json["status"]], ended.text).toEqual([200, end]);
+      const released = await release(first.json["id"]);
+      expect([released.status, released.json["status"]], released.text).toEqual([200, end]);
       if (end === "succeeded") await expectPublished(dic);
       else expect((await ask(groupOf(dic)))[0]).toBe(404);
     },
@@ -196,8 +198,8 @@ describe.runIf(announceHarness(build))("White Label over phoss SMP", () => {
 
   test("a participant leaves with a code that phoss has agreed on with the register, and another SMP takes it over", async () => {
     const dic = newDic();
-    const { json } = await registered(dic);
-    const left = await api(t, token, `POST /white-label/participants/${String(json["participantId"])}/migration-code`);
+    const { participantId } = await ended(await registered(dic));
+    const left = await api(t, token, `POST /white-label/participants/${String(participantId)}/migration-code`);
     expect(left.status, left.text).toBe(200);
     expect(register.keys.get(`0245:${dic}`)).toBe(left.json["migrationCode"]);
     const finalized = groupOf(dic).replace(phoss.url, `${phoss.url}/migration/outbound/finalize`);
@@ -214,8 +216,8 @@ describe.runIf(announceHarness(build))("White Label over phoss SMP", () => {
     expect([wrong.status, wrong.json["status"]], wrong.text).toEqual([202, "manual_review"]);
     expect([register.holders.get(`0245:${dic}`), (await ask(groupOf(dic)))[0]]).toEqual(["ANOTHER-SMP", 404]);
     expect((await release(wrong.json["id"])).json["status"]).toBe("released");
-    const moved = await post("migrations", dic, { migrationCode: code });
-    expect([moved.status, moved.json["operationType"]], moved.text).toEqual([201, "migration_in"]);
+    const moved = await ended(await post("migrations", dic, { migrationCode: code }));
+    expect(moved).toMatchObject({ operationType: "migration_in", status: "succeeded" });
     await expectPublished(dic);
   });
 
@@ -226,7 +228,7 @@ describe.runIf(announceHarness(build))("White Label over phoss SMP", () => {
     expect((await ask(groupOf(dic), "DELETE"))[0]).toBe(200);
     expect(register.holders.has(`0245:${dic}`)).toBe(false);
     expect((await release(json["id"])).json["status"]).toBe("released");
-    expect((await registered(dic)).status).toBe(201);
+    expect((await ended(await registered(dic)))["status"]).toBe("succeeded");
     await expectPublished(dic);
   });
 });
