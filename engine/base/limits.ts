@@ -912,6 +912,8 @@ export const LIMITS = {
   stream_file_bytes_max: 4 * 1024 * MiB,
   /** Rows that a change of the master key looks for at once; each is sealed again and written by itself. */
   reseal_batch: 100,
+  /** Documents whose facts are looked at, and sealed where they are not, by one statement. Ours: 600 octets each. */
+  reseal_facts_batch: 500,
   /** How long one migration may run before it is given up and the start fails. */
   migration_timeout_ms: 10 * MINUTE_MS,
   /** How long a migration waits for a table that others use: so long do those who come later wait behind it. */

@@ -6,6 +6,7 @@ import { newId, newMessageId } from "../base/ids.js";
 import type { FirmId, ParticipantId } from "../base/ids.js";
 import { providerOfSeat } from "../peppol/seats.js";
 import type { NewServiceMessage, ServiceKind } from "../storage/documents/service-messages.js";
+import { noteContext } from "../storage/keyring/facts.js";
 import { packPayload } from "../storage/payloads/payloads.js";
 import type { Sealer } from "../storage/sealer.js";
 
@@ -60,7 +61,7 @@ export async function newServiceMessage(
     id,
     firmId,
     about,
-    note,
+    noteSealed: note === undefined ? undefined : ports.sealer.seal(Buffer.from(note), noteContext(id)),
     as4MessageId: newMessageId(),
     sbdhInstanceId: randomUUID(),
     payloadKeyId: ports.sealer.keyId,

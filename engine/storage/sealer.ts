@@ -1,5 +1,5 @@
 /** Encryption at rest: AES-256-GCM under a master key, whose id is stored beside each sealed value. */
-import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from "node:crypto";
 import type { CipherGCM, DecipherGCM } from "node:crypto";
 
 import { randomOctets } from "../base/ids.js";
@@ -7,6 +7,8 @@ import { inSlices } from "./payloads/slices.js";
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+/** Of a digest: two texts of a tenant meet by chance once in 10^19. */
+const DIGEST_BYTES = 16;
 
 export interface Sealer {
   /** Id of the key that `seal` uses. */
@@ -21,6 +23,12 @@ export interface Sealer {
    * @throws Error when the key is unknown, or the bytes or their context are not those that were sealed
    */
   open(keyId: string, sealed: Uint8Array, context: string): Buffer;
+  /**
+   * A digest of a text that nobody makes or tries without the key. It stays the same when the key that seals changes.
+   * @param context  what the text belongs to: equal texts of others have other digests
+   * @returns 22 characters
+   */
+  digest(text: string, context: string): string;
   /** The same for large values: the event loop turns in between. The bytes must not change until it resolves. */
   sealInSlices(plain: Uint8Array, context: string): Promise<Buffer>;
   /** The same for large values: the event loop turns in between. @throws Error as `open` does */
@@ -33,8 +41,13 @@ const idOf = (key: Uint8Array): string =>
 
 /**
  * @param master 32 bytes; the first key seals, every key opens, so that a rotation can be read while it lasts
+ * @param digesting  the key of digests. @default the last of the others
  */
-export function createSealer(master: readonly [Uint8Array, ...Uint8Array[]]): Sealer {
+export function createSealer(
+  master: readonly [Uint8Array, ...Uint8Array[]],
+  digesting: Uint8Array = master.at(-1) ?? master[0],
+): Sealer {
+  const digestKey = Buffer.from(hkdfSync("sha256", digesting, "", "kurier digests", 32));
   const derived = master.map((key) => ({
     id: idOf(key),
     key: Buffer.from(hkdfSync("sha256", key, "", "kurier payload encryption", 32)),
@@ -48,6 +61,14 @@ export function createSealer(master: readonly [Uint8Array, ...Uint8Array[]]): Se
   };
   return {
     keyId: current.id,
+    digest: (text, context) =>
+      createHmac("sha256", digestKey)
+        .update(context)
+        .update("\0")
+        .update(text)
+        .digest()
+        .subarray(0, DIGEST_BYTES)
+        .toString("base64url"),
     seal: (plain, context) => {
       const { nonce, cipher } = sealing(current.key, context);
       return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);

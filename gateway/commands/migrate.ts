@@ -1,7 +1,10 @@
 /** `kurier migrate` and `kurier migrate status`. */
 import { systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
+import { openKeyring } from "../../engine/storage/keyring/keyring.js";
+import { resealFacts } from "../../engine/storage/keyring/reseal-facts.js";
 import { migrate, migrationStatus } from "../../engine/storage/migrate.js";
+import { masterKeys } from "../start/data-dir.js";
 import { print } from "./terminal.js";
 import { EXIT, UsageError } from "./command.js";
 import type { Command } from "./command.js";
@@ -15,9 +18,10 @@ export const migrateCommand: Command = {
     const [word, ...rest] = args;
     if (rest.length > 0 || (word !== undefined && word !== "status"))
       throw new UsageError("migrate takes nothing, or the word status.");
+    const config = loadConfig();
     return withDatabase(
-      loadConfig(),
-      async ({ url }) => {
+      config,
+      async ({ url, sql }) => {
         if (word === "status") {
           for (const row of await migrationStatus({ url }))
             print(`${String(row.number).padStart(4, "0")}  ${row.state.padEnd(8)} ${row.name}`);
@@ -25,6 +29,9 @@ export const migrateCommand: Command = {
         }
         const applied = await migrate({ url, clock: systemClock });
         print(applied.length === 0 ? "The schema is up to date." : `Applied: ${applied.join(", ")}.`);
+        const { sealer } = await openKeyring(sql, masterKeys(config, config.DATA_DIR), systemClock);
+        const sealed = await resealFacts(sql, sealer, "clear");
+        if (sealed > 0) print(`Sealed what lay in clear beside ${sealed} documents and answers.`);
         return EXIT.ok;
       },
       { migrated: false },

@@ -66,6 +66,7 @@ import { isReceipted, releaseServiceLeases } from "../../engine/storage/document
 import { hasMovedPayloads } from "../../engine/storage/payloads/move.js";
 import { openPayloadStore, usePayloadStore } from "../../engine/storage/payloads/payload-store.js";
 import type { PayloadStore } from "../../engine/storage/payloads/payload-store.js";
+import { useFactsSealer } from "../../engine/storage/keyring/facts.js";
 import { openKeyring } from "../../engine/storage/keyring/keyring.js";
 import { findPayloadBytes } from "../../engine/storage/payloads/find.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
@@ -397,6 +398,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const { sql } = database;
   const { publicUrl } = options;
   const { sealer, keys } = await openKeyring(sql, masterKeys(config, dataDir), clock);
+  useFactsSealer(sql, sealer);
   const cursors = createCursors(keys[0], keys.slice(1));
   const payloads = await startPayloadStore(base, sql);
 

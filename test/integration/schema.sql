@@ -991,6 +991,7 @@ table service_message
   delivered_at timestamp with time zone
   answers integer not null default 0
   faults integer not null default 0
+  note_sealed bytea
   constraint service_message_answers_check: CHECK ((answers >= 0))
   constraint service_message_check: CHECK ((document_is_open(status) = (next_attempt_at IS NOT NULL)))
   constraint service_message_check1: CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL)))

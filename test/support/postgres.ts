@@ -7,6 +7,8 @@ import { createConnection } from "node:net";
 import { randomUUID } from "node:crypto";
 import { inject } from "vitest";
 
+import { useFactsSealer } from "../../engine/storage/keyring/facts.js";
+import { createSealer } from "../../engine/storage/sealer.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 
@@ -70,6 +72,9 @@ export const sharedParts = (): Promise<SharedParts> => (parts ??= askForParts())
 
 const POOL = 8;
 
+/** The key that engines and worlds of the tests seal with, so that their pools open what they list. */
+const SEALER = createSealer([Buffer.alloc(32, 7)]);
+
 /**
  * Makes a database of its own for a test file.
  * @param options.migrated  false gives an empty one. Default true.
@@ -90,6 +95,7 @@ export async function freshDatabase(options: { readonly migrated?: boolean } = {
   const pools: Sql[] = [];
   const another = (poolName = "test"): Sql => {
     const pool = openSql({ url, name: poolName, connections: POOL });
+    useFactsSealer(pool, SEALER);
     pools.push(pool);
     return pool;
   };

@@ -173,7 +173,7 @@ async function newDocument(
     documentTypeId: canonicalDocumentTypeId(request.documentTypeId),
     processId: canonicalProcessId(request.processId),
     creationDateTime: request.creationDateTime,
-    facts: keptFacts(inspection.facts),
+    facts: keptFacts(ports.sealer, { id, sender: request.sender }, inspection.facts),
     idempotencyKey: request.idempotencyKey,
     requestSha256: request.requestSha256,
     payloadSha256,

@@ -87,7 +87,7 @@ export async function readyBusiness(
         payloadSha256: sha256,
         as4MessageId: exchange.as4MessageId,
         sbdhInstanceId: exchange.sbdhInstanceId,
-        facts: keptFacts(judged?.facts),
+        facts: keptFacts(ports.sealer, { id, sender: exchange.sender }, judged?.facts),
         receivedAt: at,
         payloadKeyId: ports.sealer.keyId,
         payloadSealed: sealed,

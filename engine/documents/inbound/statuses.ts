@@ -24,6 +24,7 @@ import type { Mls, MlsCode } from "../../peppol/responses/mls.js";
 import { providerDigits } from "../../peppol/seats.js";
 import type { NewEvent } from "../../storage/documents/documents.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
+import { factDigests } from "../../storage/keyring/facts.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Json, Sql } from "../../storage/sql.js";
@@ -206,21 +207,28 @@ interface Reading {
 /** A stranger's words as a timeline shows them. */
 const shown = (text: string): string => firstChars(text, LIMITS.status_text_chars_max);
 
-async function findTarget(sql: Sql, status: PendingStatus, said: Said): Promise<StatusTarget | undefined> {
+async function findTarget(
+  { sql, sealer }: Pick<StatusPorts, "sql" | "sealer">,
+  status: PendingStatus,
+  said: Said,
+): Promise<StatusTarget | undefined> {
   if (said.kind === "mls") {
     const reference = parseUuid(said.mls.reference);
     return reference === undefined ? undefined : findMlsTarget(sql, reference);
   }
   if (said.kind !== "invoice_response") return undefined;
   const { id, invoice, otherReferences } = said.response;
+  const senderKey = participantKey(status.receiver);
+  /** Facts that were stored before they were sealed are found too. */
+  const forms = (texts: readonly string[]): string[] => [...texts, ...factDigests(sealer, senderKey, texts)];
   return findResponseTarget(sql, {
-    senderKey: participantKey(status.receiver),
+    senderKey,
     receiverKey: participantKey(status.sender),
     // As it is kept of the invoice.
-    number: firstChars(invoice.number, LIMITS.document_number_chars_max),
+    numbers: forms([firstChars(invoice.number, LIMITS.document_number_chars_max)]),
     issueDate: invoice.issueDate,
     typeCode: invoice.typeCode,
-    otherReferences,
+    otherReferences: forms(otherReferences),
     responseId: id,
   });
 }
@@ -343,7 +351,7 @@ async function settle(
 ): Promise<StatusOutcome | "early" | undefined> {
   if (said.kind === "unreadable" || said.kind === "unread") return settleUnsaid(ports, status, said);
   const now = ports.clock.now();
-  const target = await findTarget(ports.sql, status, said);
+  const target = await findTarget(ports, status, said);
   // Another document than the one whose turn this is: it is read again, for that one's actor.
   if ((target?.id ?? status.id) !== key) return putOff(ports, status);
   const reading = said.kind === "mls" ? mlsReading(status, said.mls, target) : responseReading(status, said, target);
@@ -453,7 +461,7 @@ async function readStatus(
         : "invoice" in read
           ? { kind: "invoice_response", response: read, valid: await keepsRules(validators, status, payload) }
           : { kind: "mls", mls: read };
-    return { status, said, subject: (await findTarget(sql, status, said))?.id };
+    return { status, said, subject: (await findTarget({ sql, sealer }, status, said))?.id };
   } catch (error) {
     log.error("statuses.unreadable", errorFields(error));
     return { status, said: { kind: "unread" }, subject: undefined };

@@ -7,6 +7,8 @@ import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import type { FeedPlace } from "../events/feed.js";
+import { numbered, openedNote } from "../keyring/facts.js";
+import type { WithFacts } from "../keyring/facts.js";
 import type { Sql } from "../sql.js";
 
 /** A document of either direction without its content. */
@@ -65,9 +67,10 @@ const shown = (sql: Sql, { limit, now }: Showing) => sql`
   whole as (
     select o.transaction_id, o.position, d.id, 'outbound' as direction, d.status, d.status_reason, d.attempts, d.staged,
       d.erp_document_id as external_id, d.document_type_id, d.sender, d.receiver,
-      d.facts ->> 'documentNumber' as number, d.acknowledged_at, null::text as reference, d.created_at, d.updated_at,
+      d.facts, d.acknowledged_at, null::text as reference, d.created_at, d.updated_at,
       case when d.door = 'connector' then d.reply_body::jsonb ->> 'resolution' end as resolution,
-      d.invoice_response_status as response_code, said.detail as response_reason, said.occurred_at as responded_at
+      d.invoice_response_status as response_code, said.detail as response_reason, said.occurred_at as responded_at,
+      null::uuid as note_of, null::text as note_key, null::bytea as note_sealed
     from outbound as o join document as d on d.id = o.id
     left join lateral (
       select v.detail, v.occurred_at from document_event as v
@@ -75,11 +78,12 @@ const shown = (sql: Sql, { limit, now }: Showing) => sql`
     ) as said on true
     union all
     select i.transaction_id, i.position, r.id, 'inbound', r.status, null, 0, null, null, r.document_type_id,
-      r.sender, r.receiver, r.facts ->> 'documentNumber', r.acknowledged_at, r.client_reference, r.received_at,
-      coalesce(r.acknowledged_at, r.received_at), null, said.code, said.note, said.created_at
+      r.sender, r.receiver, r.facts, r.acknowledged_at, r.client_reference, r.received_at,
+      coalesce(r.acknowledged_at, r.received_at), null, said.code, said.note, said.created_at,
+      said.id, said.payload_key_id, said.note_sealed
     from inbound as i join received_document as r on r.id = i.id
     left join lateral (
-      select m.code, m.note, m.created_at from service_message as m
+      select m.id, m.code, m.note, m.payload_key_id, m.note_sealed, m.created_at from service_message as m
       where m.about = r.id and m.kind = 'invoice_response' order by m.created_at desc limit 1
     ) as said on true
   ), page as materialized (
@@ -95,10 +99,30 @@ const shown = (sql: Sql, { limit, now }: Showing) => sql`
   )
   select transaction_id::text as "transactionId", position::text as position, id, direction, status,
     status_reason as "statusReason", attempts, staged, external_id as "externalId",
-    document_type_id as "documentTypeId", sender, receiver, number, acknowledged_at as "acknowledgedAt", reference,
+    document_type_id as "documentTypeId", sender, receiver, facts, acknowledged_at as "acknowledgedAt", reference,
     created_at as "createdAt", updated_at as "updatedAt", resolution, response_code as "responseCode",
-    response_reason as "responseReason", responded_at as "respondedAt"
+    response_reason as "responseReason", responded_at as "respondedAt", note_of as "noteOf", note_key as "noteKey",
+    note_sealed as "noteSealed"
   from page as p order by p.transaction_id, p.position`;
+
+/** A row as the statement gives it. */
+interface StoredRow extends WithFacts<ConnectorRow, "number"> {
+  /** The message with our answer, whose note may be sealed. */
+  readonly noteOf: string | null;
+  readonly noteKey: string | null;
+  readonly noteSealed: Buffer | null;
+}
+
+const rowsOf = (sql: Sql, rows: readonly StoredRow[]): ConnectorRow[] =>
+  numbered(sql, rows, ({ id }) => id).map(({ noteOf, noteKey, noteSealed, ...row }) => ({
+    ...row,
+    responseReason: openedNote(sql, {
+      id: noteOf ?? "",
+      keyId: noteKey ?? "",
+      clear: row.responseReason,
+      sealed: noteSealed,
+    }),
+  }));
 
 /** One document that the firm sent, or received and may see; undefined when there is none such. */
 export async function findConnectorDocument(
@@ -106,7 +130,7 @@ export async function findConnectorDocument(
   firmId: FirmId,
   { id, now }: { readonly id: string; readonly now: Instant },
 ): Promise<ConnectorRow | undefined> {
-  const [row] = await sql<ConnectorRow[]>`
+  const rows = await sql<StoredRow[]>`
     with outbound as (
       select '1'::xid8 as transaction_id, 1::bigint as position, d.id from document as d
       where d.id = ${id} and d.firm_id = ${firmId}
@@ -115,18 +139,18 @@ export async function findConnectorDocument(
       from received_document as r join participant as p on p.key = r.participant_key and p.firm_id = r.firm_id
       where r.id = ${id} and r.firm_id = ${firmId} and received_is_visible(r.status)
     ), ${shown(sql, { limit: 1, now })}`;
-  return row;
+  return rowsOf(sql, rows)[0];
 }
 
 /**
  * Documents after a place, in the order in which they were committed, one more than the limit where there are more.
  * Those of transactions that may still commit, and what comes behind them, are seen later.
  */
-export function listConnectorDocuments(sql: Sql, query: ConnectorQuery): PromiseLike<ConnectorRow[]> {
+export async function listConnectorDocuments(sql: Sql, query: ConnectorQuery): Promise<ConnectorRow[]> {
   const { firmId, after, createdAfter, type = null, isAttempted = null, isCancelled = null, limit } = query;
   const from = createdAfter === undefined ? null : isoInstant(createdAfter);
   const beyond = sql`(${after.transactionId}::text::xid8, ${after.position}::bigint)`;
-  return sql<ConnectorRow[]>`
+  const rows = await sql<StoredRow[]>`
     with outbound as (
       select e.transaction_id, e.position, d.id from document_event as e join document as d on d.id = e.document_id
       where e.firm_id = ${firmId} and e.kind = 'document.queued' and (e.feed or e.kind = 'document.queued')
@@ -149,6 +173,7 @@ export function listConnectorDocuments(sql: Sql, query: ConnectorQuery): Promise
         and (${type}::text is null or r.document_type_id ~ ${type}::text)
       order by coalesce(r.feed_transaction_id, '1'::xid8), coalesce(r.feed_position, r.position) limit ${limit + 1}
     ), ${shown(sql, query)}`;
+  return rowsOf(sql, rows);
 }
 
 /** One thing that happened to a document of a firm. */
@@ -165,7 +190,7 @@ export interface ConnectorEventRow extends FeedPlace {
 }
 
 /** What happened after a place to what a firm sent and received, in the order of commits; one more than the limit. */
-export const listConnectorEvents = (
+export const listConnectorEvents = async (
   sql: Sql,
   query: {
     readonly firmId: FirmId;
@@ -173,14 +198,15 @@ export const listConnectorEvents = (
     readonly kinds: readonly TimelineKind[];
     readonly limit: number;
   },
-): PromiseLike<ConnectorEventRow[]> => sql<ConnectorEventRow[]>`
+): Promise<ConnectorEventRow[]> => {
+  const rows = await sql<WithFacts<ConnectorEventRow, "number">[]>`
   select w.transaction_id::text as "transactionId", w.position::text as position, w.id, w.kind,
-    w.document_id as "documentId", w.direction, w.document_type_id as "documentTypeId", w.number, w.status,
+    w.document_id as "documentId", w.direction, w.document_type_id as "documentTypeId", w.facts, w.status,
     w.occurred_at as "occurredAt"
   from (
     (
       select e.transaction_id, e.position, e.id, e.kind, d.id as document_id, 'outbound' as direction,
-        d.document_type_id, d.facts ->> 'documentNumber' as number, d.status, e.occurred_at
+        d.document_type_id, d.facts, d.status, e.occurred_at
       from document_event as e join document as d on d.id = e.document_id
       where e.firm_id = ${query.firmId} and (e.feed or e.kind = 'document.queued')
         and e.kind = any (${[...query.kinds]}::text[])
@@ -191,7 +217,7 @@ export const listConnectorEvents = (
     union all
     (
       select r.feed_transaction_id, r.feed_position, r.id, 'document.received', r.id, 'inbound', r.document_type_id,
-        r.facts ->> 'documentNumber', r.status, r.received_at
+        r.facts, r.status, r.received_at
       from received_document as r join participant as p on p.key = r.participant_key and p.firm_id = r.firm_id
       where r.firm_id = ${query.firmId} and received_is_visible(r.status) and r.feed_position is not null
         and (coalesce(r.feed_transaction_id, '1'::xid8), coalesce(r.feed_position, r.position))
@@ -202,3 +228,5 @@ export const listConnectorEvents = (
     )
   ) as w
   order by w.transaction_id, w.position limit ${query.limit + 1}`;
+  return numbered(sql, rows, ({ documentId }) => documentId);
+};

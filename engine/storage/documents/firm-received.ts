@@ -6,10 +6,12 @@ import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
 import type { FeedPlace } from "../events/feed.js";
+import { shownRows } from "../keyring/facts.js";
+import type { ShownFacts, WithFacts } from "../keyring/facts.js";
 import type { Sql } from "../sql.js";
 
 /** A received document as its firm may see it, without its content. */
-export interface FirmReceived {
+export interface FirmReceived extends ShownFacts {
   readonly id: string;
   readonly firmId: FirmId;
   readonly firmName: string;
@@ -18,11 +20,6 @@ export interface FirmReceived {
   readonly processId: string;
   readonly sender: string;
   readonly receiver: string;
-  readonly number: string | null;
-  readonly issueDate: string | null;
-  readonly dueDate: string | null;
-  readonly currency: string | null;
-  readonly total: string | null;
   readonly receivedAt: Date;
   readonly apiReceivedAt: Date | null;
   readonly acknowledgedAt: Date | null;
@@ -34,10 +31,8 @@ export interface FirmReceived {
 
 const columns = (sql: Sql) => sql`
   r.id, r.firm_id as "firmId", r.status, r.document_type_id as "documentTypeId", r.process_id as "processId", r.sender,
-  r.receiver, r.facts ->> 'documentNumber' as number, r.facts ->> 'issueDate' as "issueDate",
-  r.facts ->> 'dueDate' as "dueDate", r.facts ->> 'currency' as currency, r.facts ->> 'payableAmount' as total,
-  r.received_at as "receivedAt", r.api_received_at as "apiReceivedAt", r.acknowledged_at as "acknowledgedAt",
-  r.client_reference as "clientReference", r.as4_message_id as "as4MessageId",
+  r.receiver, r.facts, r.received_at as "receivedAt", r.api_received_at as "apiReceivedAt",
+  r.acknowledged_at as "acknowledgedAt", r.client_reference as "clientReference", r.as4_message_id as "as4MessageId",
   encode(r.payload_sha256, 'hex') as "payloadSha256"`;
 
 /** Whose documents are read: one firm's, or those of all firms that an integrator may act for at this moment. */
@@ -151,13 +146,14 @@ const firstOf = (sql: Sql, query: InboxPageQuery, most: number) => sql`
 /** Oldest first, one row more than the limit where there is a next page. */
 export async function listFirmReceived(sql: Sql, query: InboxPageQuery): Promise<FirmReceived[]> {
   const { offset, limit, now } = query;
-  return sql<FirmReceived[]>`
+  const rows = await sql<WithFacts<FirmReceived>[]>`
     with ${firstOf(sql, query, offset + limit + 1)}, listed as materialized (
       select m.name as "firmName", m.position, row_number() over (order by m.position) <= ${limit} as is_shown,
         ${columns(sql)}
       from (select * from first order by position offset ${offset}) as m join received_document as r on r.id = m.row_id
     ), marked as (${marking(sql, now)})
     select * from listed order by position`;
+  return shownRows(sql, rows);
 }
 
 /** How many there are, counted up to LIMITS.firm_documents_counted_max. */
@@ -172,12 +168,12 @@ export async function countFirmReceived(sql: Sql, query: InboxPageQuery): Promis
 
 /** One received document of a firm; undefined when it has none such to see. */
 export async function findFirmReceived(sql: Sql, firmId: FirmId, id: string): Promise<FirmReceived | undefined> {
-  const [row] = await sql<FirmReceived[]>`
+  const rows = await sql<WithFacts<FirmReceived>[]>`
     select f.name as "firmName", ${columns(sql)}
     from received_document as r join firm as f on f.id = r.firm_id
       join participant as p on p.key = r.participant_key and p.firm_id = r.firm_id
     where r.id = ${id} and r.firm_id = ${firmId} and received_is_visible(r.status)`;
-  return row;
+  return shownRows(sql, rows)[0];
 }
 
 /** What is pulled of what a firm received. */
@@ -200,7 +196,7 @@ export async function pullReceived(sql: Sql, query: ReceivedPullQuery): Promise<
   const { firmId, after, since, type = null, limit, now } = query;
   const senderKey = query.senderKey ?? null;
   const from = since === undefined ? null : isoInstant(since);
-  return sql<(FirmReceived & FeedPlace)[]>`
+  const rows = await sql<WithFacts<FirmReceived & FeedPlace>[]>`
     with listed as materialized (
       select f.name as "firmName", row_number() over (order by q.transaction_id, q.place) <= ${limit} as is_shown,
         q.transaction_id, q.place, q.transaction_id::text as "transactionId", q.place::text as position, ${columns(sql)}
@@ -220,6 +216,7 @@ export async function pullReceived(sql: Sql, query: ReceivedPullQuery): Promise<
       ) as q join received_document as r on r.id = q.row_id join firm as f on f.id = r.firm_id
     ), marked as (${marking(sql, now)})
     select * from listed order by transaction_id, place`;
+  return shownRows(sql, rows);
 }
 
 /** Whose turn a change of a document is: the participant that sent or received it. */

@@ -7,12 +7,14 @@ import type { RecordedOutcome } from "../../lifecycle/attempt.js";
 import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import type { FeedPlace } from "../events/feed.js";
+import { shownRows } from "../keyring/facts.js";
+import type { ShownFacts, WithFacts } from "../keyring/facts.js";
 import { joinPieces, pieceColumns, pieceJoin } from "../payloads/pieces.js";
 import type { PayloadPiece } from "../payloads/pieces.js";
 import type { Json, Sql } from "../sql.js";
 
 /** A sent document without its content. */
-export interface FirmSent {
+export interface FirmSent extends ShownFacts {
   readonly id: string;
   readonly status: OutboundState;
   readonly statusReason: string | null;
@@ -21,11 +23,6 @@ export interface FirmSent {
   readonly processId: string;
   readonly sender: string;
   readonly receiver: string;
-  readonly number: string | null;
-  readonly issueDate: string | null;
-  readonly dueDate: string | null;
-  readonly currency: string | null;
-  readonly total: string | null;
   readonly attempts: number;
   readonly invoiceResponseStatus: ResponseCode | null;
   readonly as4MessageId: string;
@@ -40,8 +37,7 @@ export interface FirmSent {
 const columns = (sql: Sql) => sql`
   d.id, d.status, d.status_reason as "statusReason", d.erp_document_id as "externalId",
   d.document_type_id as "documentTypeId", d.process_id as "processId", d.sender, d.receiver,
-  d.facts ->> 'documentNumber' as number, d.facts ->> 'issueDate' as "issueDate", d.facts ->> 'dueDate' as "dueDate",
-  d.facts ->> 'currency' as currency, d.facts ->> 'payableAmount' as total, d.attempts,
+  d.facts, d.attempts,
   d.invoice_response_status as "invoiceResponseStatus", d.as4_message_id as "as4MessageId",
   encode(d.payload_sha256, 'hex') as "payloadSha256", d.created_at as "createdAt", d.updated_at as "updatedAt",
   d.delivered_at as "deliveredAt", d.acknowledged_at as "acknowledgedAt"`;
@@ -66,9 +62,13 @@ const chosen = (sql: Sql, firmId: FirmId, { statuses, since, receiverKey: receiv
 };
 
 /** Newest first, one row more than the limit where there is a next page. */
-export const listFirmSent = (sql: Sql, firmId: FirmId, query: OutboxQuery): PromiseLike<FirmSent[]> => sql<FirmSent[]>`
-  select ${columns(sql)} from document as d where ${chosen(sql, firmId, query)}
-  order by d.created_at desc, d.id desc offset ${query.offset} limit ${query.limit + 1}`;
+export const listFirmSent = async (sql: Sql, firmId: FirmId, query: OutboxQuery): Promise<FirmSent[]> =>
+  shownRows(
+    sql,
+    await sql<WithFacts<FirmSent>[]>`
+      select ${columns(sql)} from document as d where ${chosen(sql, firmId, query)}
+      order by d.created_at desc, d.id desc offset ${query.offset} limit ${query.limit + 1}`,
+  );
 
 /** How many there are, counted up to LIMITS.firm_documents_counted_max. */
 export async function countFirmSent(sql: Sql, firmId: FirmId, query: OutboxQuery): Promise<number> {
@@ -80,9 +80,12 @@ export async function countFirmSent(sql: Sql, firmId: FirmId, query: OutboxQuery
 }
 
 /** Those of the ids that the firm has sent, in any order. */
-export const findFirmSent = (sql: Sql, firmId: FirmId, ids: readonly string[]): PromiseLike<FirmSent[]> =>
-  sql<FirmSent[]>`
-    select ${columns(sql)} from document as d where d.id = any (${[...ids]}::uuid[]) and d.firm_id = ${firmId}`;
+export const findFirmSent = async (sql: Sql, firmId: FirmId, ids: readonly string[]): Promise<FirmSent[]> =>
+  shownRows(
+    sql,
+    await sql<WithFacts<FirmSent>[]>`
+      select ${columns(sql)} from document as d where d.id = any (${[...ids]}::uuid[]) and d.firm_id = ${firmId}`,
+  );
 
 /** The sealed payload of a document that a firm sent; undefined when it has sent none such. */
 export async function findSentPayload(
@@ -116,12 +119,12 @@ interface SentPullQuery {
 }
 
 /** In the order in which the documents were accepted, as it was committed; one row more than the limit. */
-export const pullSent = (sql: Sql, query: SentPullQuery): PromiseLike<(FirmSent & FeedPlace)[]> => {
+export const pullSent = async (sql: Sql, query: SentPullQuery): Promise<(FirmSent & FeedPlace)[]> => {
   const { firmId, after, type = null, statuses, isAttempted = null, responseStatus = null, limit } = query;
   const from = query.since === undefined ? null : isoInstant(query.since);
   const states = statuses === undefined ? null : [...statuses];
   const receiverKey = query.receiverKey ?? null;
-  return sql<(FirmSent & FeedPlace)[]>`
+  const rows = await sql<WithFacts<FirmSent & FeedPlace>[]>`
     select e.transaction_id::text as "transactionId", e.position::text as position, ${columns(sql)}
     from document_event as e join document as d on d.id = e.document_id
     where e.firm_id = ${firmId} and e.kind = 'document.queued' and (e.feed or e.kind = 'document.queued')
@@ -134,6 +137,7 @@ export const pullSent = (sql: Sql, query: SentPullQuery): PromiseLike<(FirmSent 
       and (${responseStatus}::text is null or d.invoice_response_status = ${responseStatus}::text)
       and (${receiverKey}::text is null or d.receiver_key = ${receiverKey}::text)
     order by e.transaction_id, e.position limit ${limit + 1}`;
+  return shownRows(sql, rows);
 };
 
 /** One thing that happened to a document that the firm sent. */

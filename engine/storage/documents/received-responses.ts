@@ -271,13 +271,16 @@ interface ResponseQuery {
   /** Key of the participant that sent the invoice, and of the one that received it. */
   readonly senderKey: string;
   readonly receiverKey: string;
-  /** BT-1. */
-  readonly number: string;
+  /** BT-1, in each form in which it may be stored: its digest, and as it is written. */
+  readonly numbers: readonly string[];
   /** BT-2, when the response names it. */
   readonly issueDate: string | undefined;
   /** BT-3. */
   readonly typeCode: string;
-  /** Other documents that the response names: they single out the one of several invoices that names them too. */
+  /**
+   * Other documents that the response names, in the same forms: they single out the one of several invoices that names
+   * them too.
+   */
   readonly otherReferences: readonly string[];
   /** cbc:ID of the response. */
   readonly responseId: string;
@@ -305,7 +308,7 @@ export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promis
           or coalesce(d.facts -> 'precedingInvoiceIds' ?| ${query.otherReferences as string[]}::text[], false) as named
       from document as d
       where d.sender_key = ${query.senderKey} and d.receiver_key = ${query.receiverKey}
-        and d.facts ->> 'documentNumber' = ${query.number}
+        and d.facts ->> 'documentNumber' = any (${[...query.numbers]}::text[])
         and (d.facts ->> 'typeCode' is null or d.facts ->> 'typeCode' = ${query.typeCode})
         and (${query.issueDate ?? null}::text is null or d.facts ->> 'issueDate' is null
           or d.facts ->> 'issueDate' = ${query.issueDate ?? null}::text)

@@ -3,6 +3,7 @@ import type { Instant } from "../../base/clock.js";
 import type { FirmId, ParticipantId } from "../../base/ids.js";
 import type { AttemptOutcome } from "../../lifecycle/attempt.js";
 import type { OutboundState } from "../../lifecycle/document.js";
+import { openedNote } from "../keyring/facts.js";
 import type { Json, Sql } from "../sql.js";
 import type { PlanUse } from "./attempts.js";
 
@@ -19,7 +20,8 @@ export interface NewServiceMessage {
   readonly about: string | undefined;
   /** What it says: AP, RE, IP, TSR, … */
   readonly code: string;
-  readonly note: string | undefined;
+  /** What its firm has added, sealed for the id under the key of the payload; undefined when it added nothing. */
+  readonly noteSealed: Buffer | undefined;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
   readonly documentTypeId: string;
@@ -41,7 +43,7 @@ export const serviceMessageJson = (message: NewServiceMessage): Json => ({
   firm_id: message.firmId ?? null,
   about: message.about ?? null,
   code: message.code,
-  note: message.note ?? null,
+  note_sealed: message.noteSealed === undefined ? null : `\\x${message.noteSealed.toString("hex")}`,
   sender: message.sender,
   receiver: message.receiver,
   document_type_id: message.documentTypeId,
@@ -236,16 +238,18 @@ export async function listServiceMessages(sql: Sql, about: string, kind: Service
       readonly id: string;
       readonly code: string;
       readonly note: string | null;
+      readonly key_id: string;
+      readonly note_sealed: Buffer | null;
       readonly status: OutboundState;
       readonly created_at: Date;
     }[]
   >`
-    select id, code, note, status, created_at from service_message where about = ${about} and kind = ${kind}
-      order by created_at, id`;
+    select id, code, note, payload_key_id as key_id, note_sealed, status, created_at
+    from service_message where about = ${about} and kind = ${kind} order by created_at, id`;
   return rows.map((row) => ({
     id: row.id,
     code: row.code,
-    note: row.note ?? undefined,
+    note: openedNote(sql, { id: row.id, keyId: row.key_id, clear: row.note, sealed: row.note_sealed }) ?? undefined,
     status: row.status,
     createdAt: row.created_at.getTime(),
   }));

@@ -4,6 +4,8 @@ import type { Instant } from "../../base/clock.js";
 import type { IntegratorId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ConnectorEventType } from "../../lifecycle/connector.js";
+import { numbered } from "../keyring/facts.js";
+import type { WithFacts } from "../keyring/facts.js";
 import type { Json, Sql } from "../sql.js";
 import type { WebhookAttemptOutcome } from "./attempts.js";
 import type { DeliveryStatus } from "./deliveries.js";
@@ -110,15 +112,15 @@ export async function findConnectorDelivery(
   integratorId: IntegratorId,
   id: string,
 ): Promise<ConnectorDeliveryDetail | undefined> {
-  const [row] = await sql<ConnectorDeliveryDetail[]>`
+  const rows = await sql<WithFacts<ConnectorDeliveryDetail, "number">[]>`
     select ${deliveryColumns(sql)}, d.occurred_at as "occurredAt", d.test_data as "testData",
       coalesce(o.document_type_id, r.document_type_id) as "documentTypeId",
-      coalesce(o.facts, r.facts) ->> 'documentNumber' as number, s.url,
+      coalesce(o.facts, r.facts) as facts, s.url,
       connector_is_told(s.integrator_id, d.firm_id) as allowed
     from webhook_delivery as d ${ofWebhook(sql, integratorId)}
     ${messageJoins(sql)}
     where d.id = ${id}`;
-  return row;
+  return numbered(sql, rows, ({ documentId }) => documentId)[0];
 }
 
 /** One attempt as it was kept. */

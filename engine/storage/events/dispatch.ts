@@ -5,6 +5,8 @@ import type { ConnectorEventType } from "../../lifecycle/connector.js";
 import type { OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
 import { batched, inOrder } from "../batched.js";
+import { shownFacts } from "../keyring/facts.js";
+import type { ShownFacts } from "../keyring/facts.js";
 import type { Json, Sql } from "../sql.js";
 import { completeReports } from "./attempts.js";
 import type { AttemptReport } from "./attempts.js";
@@ -52,13 +54,27 @@ export const messageColumns = (sql: Sql) => sql`
   d.document_id as "documentId", d.occurred_at as "occurredAt", d.created_at as "createdAt", d.test_data as "testData",
   coalesce(o.document_type_id, r.document_type_id) as "documentTypeId", coalesce(o.sender, r.sender) as sender,
   coalesce(o.receiver, r.receiver) as receiver, coalesce(o.as4_message_id, r.as4_message_id) as "as4MessageId",
-  coalesce(o.facts, r.facts) ->> 'documentNumber' as number, coalesce(o.facts, r.facts) ->> 'payableAmount' as amount,
-  coalesce(o.facts, r.facts) ->> 'currency' as currency, coalesce(o.facts, r.facts) ->> 'issueDate' as "issueDate",
-  coalesce(o.facts, r.facts) ->> 'dueDate' as "dueDate", o.status_reason as "statusReason",
+  coalesce(o.facts, r.facts) as facts, o.status_reason as "statusReason",
   case when d.event = any (${[...KINDS_WITH_HISTORY]}::text[]) then (
     select jsonb_agg(jsonb_build_object('status', h.status, 'trigger', h.trigger) order by h.version)
     from document_history as h where h.document_id = o.id
   ) end as history, e.detail, e.meta`;
+
+/** A row of messageColumns, whatever its event is called. */
+type Message = Omit<MessageRow, "event">;
+
+/** A row of messageColumns as a statement gives it. */
+export type StoredMessage<Row extends Message> = Omit<Row, keyof ShownFacts | "amount"> & {
+  readonly documentId: string;
+  readonly facts: unknown;
+};
+
+/** Rows of messageColumns with what their documents' facts show. */
+export const messagesOf = <Row extends Message>(sql: Sql, rows: readonly StoredMessage<Row>[]): Row[] =>
+  rows.map(({ facts, ...rest }) => {
+    const { total, ...shown } = shownFacts(sql, rest.documentId, facts);
+    return { ...rest, ...shown, amount: total } as unknown as Row;
+  });
 
 /** What a MessageRow is read from, beside rows of webhook_delivery named d. */
 export const messageJoins = (sql: Sql) => sql`
@@ -123,8 +139,8 @@ export const claimedColumns = (sql: Sql) => sql`
  * taken is what is answered: the statement sees both at one moment.
  * @param places  at most
  */
-export function claimDeliveries(sql: Sql, owner: string, places: number): PromiseLike<ClaimedDelivery[]> {
-  return sql<ClaimedDelivery[]>`
+export async function claimDeliveries(sql: Sql, owner: string, places: number): Promise<ClaimedDelivery[]> {
+  const rows = await sql<StoredMessage<ClaimedDelivery>[]>`
     with chosen as materialized (
       select w.id, w.endpoint_id from due_webhooks(
         ${places}, ${LIMITS.webhook_per_endpoint}, ${LIMITS.webhook_per_owner}, ${LIMITS.webhook_owner_first},
@@ -145,6 +161,7 @@ export function claimDeliveries(sql: Sql, owner: string, places: number): Promis
     select ${claimedColumns(sql)}
     from claimed as d join webhook_subscription as s on s.id = d.subscription_id
     ${messageJoins(sql)}`;
+  return messagesOf<ClaimedDelivery>(sql, rows);
 }
 
 /**

@@ -1,8 +1,8 @@
 /** Statements that make deliveries of the feed, and hand those that go first to the process that makes them. */
 import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
-import { claimedColumns, messageJoins } from "./dispatch.js";
-import type { ClaimedDelivery } from "./dispatch.js";
+import { claimedColumns, messageJoins, messagesOf } from "./dispatch.js";
+import type { ClaimedDelivery, StoredMessage } from "./dispatch.js";
 
 /** How far a look at the feed came. */
 interface FannedOut {
@@ -57,6 +57,8 @@ export async function fanOutConnector(sql: Sql): Promise<FannedOut> {
   return fannedOut(row);
 }
 
+type Taken = ClaimedDelivery & { readonly isFirst: boolean };
+
 /** Deliveries of one document for a subscription, in their order: the first is under lease, the others are behind. */
 export type DeliveryChain = readonly [ClaimedDelivery, ...ClaimedDelivery[]];
 
@@ -65,7 +67,7 @@ export type DeliveryChain = readonly [ClaimedDelivery, ...ClaimedDelivery[]];
  * @param ids  FannedOut.taken
  */
 export async function takenChains(sql: Sql, owner: string, ids: readonly string[]): Promise<DeliveryChain[]> {
-  const rows = await sql<(ClaimedDelivery & { readonly isFirst: boolean })[]>`
+  const rows = await sql<StoredMessage<Taken>[]>`
     select ${claimedColumns(sql)}, d.lease_owner is not null as "isFirst"
     from webhook_delivery as d join webhook_subscription as s on s.id = d.subscription_id
     ${messageJoins(sql)}
@@ -74,7 +76,7 @@ export async function takenChains(sql: Sql, owner: string, ids: readonly string[
     order by d.place`;
   // Bounded by the deliveries that one look at the feed makes.
   const chains = new Map<string, [ClaimedDelivery, ...ClaimedDelivery[]]>();
-  for (const { isFirst, ...row } of rows) {
+  for (const { isFirst, ...row } of messagesOf<Taken>(sql, rows)) {
     const key = `${row.subscriptionId} ${row.documentId}`;
     if (isFirst) chains.set(key, [row as ClaimedDelivery]);
     else chains.get(key)?.push(row as ClaimedDelivery);

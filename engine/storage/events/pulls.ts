@@ -4,8 +4,8 @@ import type { Instant } from "../../base/clock.js";
 import type { IntegratorId } from "../../base/ids.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
 import type { Sql } from "../sql.js";
-import { messageColumns, messageJoins } from "./dispatch.js";
-import type { MessageRow } from "./dispatch.js";
+import { messageColumns, messageJoins, messagesOf } from "./dispatch.js";
+import type { MessageRow, StoredMessage } from "./dispatch.js";
 import type { SubscriptionOwner } from "./subscriptions.js";
 
 /** What is asked of the events of one owner. */
@@ -15,12 +15,12 @@ interface PullQuery {
 }
 
 /** Events of one owner that wait to be pulled, oldest first, each once however many subscriptions have it. */
-export function listPending(
+export async function listPending(
   sql: Sql,
   { firmId, integratorId }: SubscriptionOwner,
   { kind, limit }: PullQuery,
-): PromiseLike<MessageRow[]> {
-  return sql<MessageRow[]>`
+): Promise<MessageRow[]> {
+  const rows = await sql<StoredMessage<MessageRow>[]>`
     with page as (
       select distinct on (p.place) p.place, p.id from webhook_delivery as p
       where p.owner_id = ${integratorId ?? firmId} and p.firm_id = ${firmId} and p.endpoint_id is null
@@ -30,6 +30,7 @@ export function listPending(
     select ${messageColumns(sql)} from page join webhook_delivery as d on d.id = page.id
     ${messageJoins(sql)}
     order by page.place`;
+  return messagesOf<MessageRow>(sql, rows);
 }
 
 /** An integrator over all its firms: those whose consent lets it read their events, and none that it has lost since. */
@@ -48,13 +49,13 @@ const consenting = (sql: Sql, partner: PullPartner, scope: "webhooks:read" | "we
     and ${scope} = any (b.scopes) and b.revoked_generation <= ${partner.bindingGeneration}`;
 
 /** Events of all firms of an integrator that wait to be pulled, oldest first. */
-export function listPendingOfAll(
+export async function listPendingOfAll(
   sql: Sql,
   partner: PullPartner,
   { since, limit }: { readonly since: Instant | undefined; readonly limit: number },
-): PromiseLike<MessageRow[]> {
+): Promise<MessageRow[]> {
   const from = since === undefined ? null : isoInstant(since);
-  return sql<MessageRow[]>`
+  const rows = await sql<StoredMessage<MessageRow>[]>`
     with page as (
       select distinct on (p.place) p.place, p.id from webhook_delivery as p
       where p.owner_id = ${partner.integratorId} and p.endpoint_id is null and p.settled_at is null
@@ -65,6 +66,7 @@ export function listPendingOfAll(
     select ${messageColumns(sql)} from page join webhook_delivery as d on d.id = page.id
     ${messageJoins(sql)}
     order by page.place`;
+  return messagesOf<MessageRow>(sql, rows);
 }
 
 interface AckRow {

@@ -3,6 +3,8 @@ import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import { numbered } from "../keyring/facts.js";
+import type { WithFacts } from "../keyring/facts.js";
 import type { Json, Sql } from "../sql.js";
 import { stampParameter } from "./audit.js";
 import type { AuditStamp } from "./audit.js";
@@ -143,11 +145,12 @@ export async function listFirmDocuments(
   firmId: FirmId,
   query: FirmDocumentQuery,
 ): Promise<FirmDocumentRow[]> {
-  return sql<FirmDocumentRow[]>`
+  const rows = await sql<WithFacts<FirmDocumentRow, "number">[]>`
     select d.id, d.direction, d.status, d.document_type_id as "documentTypeId", d.process_id as "processId", d.sender,
-      d.receiver, d.facts ->> 'documentNumber' as number, d.at as "createdAt"
+      d.receiver, d.facts, d.at as "createdAt"
     from (${documentsOf(sql, firmId, query)}) as d
     order by d.at desc, d.id desc limit ${query.limit} offset ${query.offset}`;
+  return numbered(sql, rows, ({ id }) => id);
 }
 
 /** How many documents there are, counted up to LIMITS.firm_documents_counted_max. */

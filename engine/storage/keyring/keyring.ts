@@ -82,7 +82,14 @@ async function register(sql: Sql, sealer: Sealer, clock: Clock): Promise<void> {
 export async function openKeyring(sql: Sql, given: readonly [Buffer, ...Buffer[]], clock: Clock): Promise<Keyring> {
   const ring = await checkKeyring(sql, given);
   await register(sql, ring.sealer, clock);
-  return ring;
+  return { ...ring, sealer: createSealer(ring.keys, await eldest(sql, ring.keys)) };
+}
+
+/** The key that was registered first: whatever replaces it, digests that it made are found again. */
+async function eldest(sql: Sql, keys: readonly Buffer[]): Promise<Buffer | undefined> {
+  const [first] = await sql<{ readonly key_id: string }[]>`
+    select key_id from master_key order by made_at, key_id limit 1`;
+  return keys.find((key) => idOf(key) === first?.key_id);
 }
 
 /**

@@ -4,6 +4,7 @@ import { loadConfig } from "../../../engine/base/config.js";
 import { openKeyring, wrapEarlierKeys } from "../../../engine/storage/keyring/keyring.js";
 import type { Keyring } from "../../../engine/storage/keyring/keyring.js";
 import { resealTable } from "../../../engine/storage/keyring/reseal.js";
+import { resealFacts } from "../../../engine/storage/keyring/reseal-facts.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { masterKeys } from "../../start/data-dir.js";
 import { EXIT, UsageError } from "../command.js";
@@ -21,7 +22,7 @@ async function resealAll(sql: Sql, { sealer }: Keyring): Promise<number> {
     bar.step(index + 1);
   }
   bar.end();
-  return values;
+  return values + (await resealFacts(sql, sealer, "all"));
 }
 
 /**

@@ -5,6 +5,7 @@ import type { BoxItemId } from "../../../engine/base/ids.js";
 import { signingKeyContext } from "../../../engine/identity/tokens/signing-keys.js";
 import { operationContext } from "../../../engine/identity/white-label/operations.js";
 import { migrationKeyContext } from "../../../engine/peppol/discovery/registrations.js";
+import { noteContext } from "../../../engine/storage/keyring/facts.js";
 import type { SealedColumns } from "../../../engine/storage/keyring/reseal.js";
 
 /** Payloads are sealed for the id of their row alone. */
@@ -38,7 +39,7 @@ export const SEALED: readonly SealedColumns[] = [
   },
   {
     ...{ table: "service_message", id: "id", idType: "uuid", keyId: "payload_key_id" },
-    sealed: { payload_sealed: own },
+    sealed: { payload_sealed: own, note_sealed: noteContext },
   },
   {
     ...{ table: "inbound_status", id: "id", idType: "uuid", keyId: "payload_key_id" },

@@ -1,0 +1,147 @@
+/**
+ * Facts of a document beside its sealed text. What names it to people or tells of money is sealed in them; where the
+ * database must find a document by it, a keyed digest stands in its place. A pool knows its sealer, so that whoever
+ * lists documents need not.
+ */
+import type { Sealer } from "../sealer.js";
+import type { Json, Sql } from "../sql.js";
+
+type Facts = Readonly<Record<string, unknown>>;
+
+/** Members that are sealed; all but the amount leave a digest, by which statements compare and find. */
+const SEALED_FACTS = [
+  "documentNumber",
+  "payableAmount",
+  "buyerReference",
+  "orderReference",
+  "precedingInvoiceIds",
+] as const;
+const LEAVES_NOTHING: ReadonlySet<string> = new Set(["payableAmount"] satisfies (typeof SEALED_FACTS)[number][]);
+
+/** Whose facts they are: a document by its id, and who sent it. */
+export interface FactsOwner {
+  readonly id: string;
+  /** A participant, in any letter case. */
+  readonly sender: string;
+}
+
+const contextOf = (id: string): string => `facts ${id}`;
+
+/** The digests by which documents of a sender are found; they are the same after a change of the master key. */
+export const factDigests = (sealer: Sealer, sender: string, texts: readonly string[]): string[] =>
+  texts.map((text) => sealer.digest(text, `facts of ${sender.toLowerCase()}`));
+
+/**
+ * Seals what is secret among the facts of a document.
+ * @returns facts as they are stored; members that are undefined are left out
+ */
+export function sealFacts(sealer: Sealer, { id, sender }: FactsOwner, facts: Facts): Json {
+  const digested = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(digested);
+    return typeof value === "string" ? factDigests(sealer, sender, [value])[0] : value;
+  };
+  const secret = Object.fromEntries(SEALED_FACTS.map((name) => [name, facts[name]]));
+  const stored: Record<string, unknown> = { ...facts };
+  for (const name of SEALED_FACTS) {
+    stored[name] = LEAVES_NOTHING.has(name) ? undefined : digested(facts[name]);
+  }
+  const sealed = sealer.seal(Buffer.from(JSON.stringify(secret)), contextOf(id)).toString("base64");
+  return { ...stored, keyId: sealer.keyId, sealed } as Json;
+}
+
+const isFacts = (value: unknown): value is Facts =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const factsIn = (value: unknown): Facts => (isFacts(value) ? value : {});
+
+/**
+ * The facts of a document as they were before they were sealed.
+ * @param facts  as they are stored; what was stored before facts were sealed is given back as it is
+ * @throws Error when they are not those of this document, or no key of the sealer opens them
+ */
+export function openFacts(sealer: Sealer, id: string, facts: unknown): Facts {
+  const { keyId, sealed, ...stored } = factsIn(facts);
+  if (typeof keyId !== "string" || typeof sealed !== "string") return stored;
+  const opened: unknown = JSON.parse(sealer.open(keyId, Buffer.from(sealed, "base64"), contextOf(id)).toString());
+  const secret = factsIn(opened);
+  return { ...stored, ...Object.fromEntries(SEALED_FACTS.map((name) => [name, secret[name]])) };
+}
+
+const sealers = new WeakMap<Sql, Sealer>();
+
+/** Tells a pool who opens the facts that its rows have. */
+export function useFactsSealer(sql: Sql, sealer: Sealer): void {
+  sealers.set(sql, sealer);
+}
+
+function sealerOf(sql: Sql): Sealer {
+  const sealer = sealers.get(sql);
+  if (sealer === undefined) throw new Error("facts are sealed, and this process has not said with what");
+  return sealer;
+}
+
+/** What the note of a service message is sealed for. */
+export const noteContext = (messageId: string): string => `note ${messageId}`;
+
+interface StoredNote {
+  /** Of the message. */
+  readonly id: string;
+  readonly keyId: string;
+  /** What was written before notes were sealed. */
+  readonly clear: string | null;
+  readonly sealed: Buffer | null;
+}
+
+/** A note in clear. @throws Error when it is sealed and the pool knows no sealer, or another one */
+export function openedNote(sql: Sql, { id, keyId, clear, sealed }: StoredNote): string | null {
+  return sealed === null ? clear : sealerOf(sql).open(keyId, sealed, noteContext(id)).toString();
+}
+
+/** What lists and events show of a document; null for what it does not say. */
+export interface ShownFacts {
+  /** BT-1. */
+  readonly number: string | null;
+  /** BT-2 and BT-9, `YYYY-MM-DD`. */
+  readonly issueDate: string | null;
+  readonly dueDate: string | null;
+  readonly currency: string | null;
+  /** BT-115, the exact decimal text. */
+  readonly total: string | null;
+}
+
+const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null);
+
+/** What is shown of stored facts. @throws Error when they are sealed and the pool knows no sealer, or another one */
+export function shownFacts(sql: Sql, id: string, stored: unknown): ShownFacts {
+  const found = factsIn(stored);
+  const facts = found["sealed"] === undefined ? found : openFacts(sealerOf(sql), id, found);
+  return {
+    number: textOf(facts["documentNumber"]),
+    issueDate: textOf(facts["issueDate"]),
+    dueDate: textOf(facts["dueDate"]),
+    currency: textOf(facts["currency"]),
+    total: textOf(facts["payableAmount"]),
+  };
+}
+
+/** A row as a statement gives it, with the facts as they are stored in the place of what they show. */
+export type WithFacts<Row, Shown extends keyof ShownFacts = keyof ShownFacts> = Omit<Row, Shown> & {
+  readonly facts: unknown;
+};
+
+/** Rows with their number in the place of their facts; `id` is that of the document. */
+export const numbered = <Row extends { readonly facts: unknown }>(
+  sql: Sql,
+  rows: readonly Row[],
+  idOf: (row: Row) => string,
+): (Omit<Row, "facts"> & Pick<ShownFacts, "number">)[] =>
+  rows.map((row) => {
+    const { facts, ...rest } = row;
+    return { ...rest, number: shownFacts(sql, idOf(row), facts).number };
+  });
+
+/** Rows with all that is shown in the place of their facts. */
+export const shownRows = <Row extends { readonly id: string; readonly facts: unknown }>(
+  sql: Sql,
+  rows: readonly Row[],
+): (Omit<Row, "facts"> & ShownFacts)[] =>
+  rows.map(({ facts, ...rest }) => ({ ...rest, ...shownFacts(sql, rest.id, facts) }));
