@@ -139,7 +139,7 @@ export const sheetOfDocument = (document: DocumentSheet): Sheet => ({
     ["AS4 message", document.as4MessageId],
     ["Since", at(document.createdAt)],
     ["Next attempt", document.nextAttemptAt === null ? "none" : at(document.nextAttemptAt)],
-    ["Signed by", document.peerSeat ?? "not signed yet"],
+    ["Signed by", document.direction === "sent" ? "this access point" : (document.peerSeat ?? "unknown")],
   ],
   sections: sectionsOfDocument(document),
   actions: actionsOf(document),
