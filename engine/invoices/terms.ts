@@ -118,5 +118,8 @@ export const ATTACHMENT_TYPES: Readonly<Record<string, RegExp>> = {
   "application/vnd.oasis.opendocument.spreadsheet": ZIP,
 };
 
+/** ICD code of the Slovak business id. */
+export const ICO_SCHEME = "0158";
+
 /** Participants of Slovakia are named by their tax id under this scheme. */
 export const SLOVAK_SCHEME = "0245";

@@ -2,15 +2,13 @@
 import { participantParts } from "../base/ids.js";
 import type { Draft, Line, LineVat, Party } from "./draft.js";
 import { exactText } from "./exact.js";
-import { DOCUMENT_KINDS, PAYMENT_UNDEFINED, VAT_CATEGORIES } from "./terms.js";
+import { DOCUMENT_KINDS, ICO_SCHEME, PAYMENT_UNDEFINED, SLOVAK_SCHEME, VAT_CATEGORIES } from "./terms.js";
 import { lineNet, totalsOf } from "./totals.js";
 import { leaf, money, tree } from "./xml.js";
 
 type Totals = ReturnType<typeof totalsOf>;
 
 const SCHEMA = "urn:oasis:names:specification:ubl:schema:xsd";
-/** ICD codes of the Slovak business id and tax id. */
-const [ICO_SCHEME, DIC_SCHEME] = ["0158", "0245"];
 const VAT = tree("TaxScheme", leaf("ID", "VAT"));
 /** UNTDID 5189. */
 const DISCOUNT = leaf("AllowanceChargeReasonCode", "95") + leaf("AllowanceChargeReason", "Discount");
@@ -70,7 +68,7 @@ function partyOf(party: Party, draft: Draft, role: "seller" | "buyer"): string {
   // An invoice outside VAT must not name VAT ids.
   const vatId = isOutsideVat(draft) ? undefined : party.icDph;
   const isSlovak = party.country === "SK";
-  const dicScheme = isSlovak ? DIC_SCHEME : undefined;
+  const dicScheme = isSlovak ? SLOVAK_SCHEME : undefined;
   return tree(
     "Party",
     leaf("EndpointID", endpoint?.value, { schemeID: endpoint?.scheme }),

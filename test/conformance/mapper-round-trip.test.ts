@@ -33,6 +33,9 @@ interface Value {
   readonly value: string;
 }
 
+/** Attributes that are terms of their own. */
+const TERMS: ReadonlySet<string> = new Set(["schemeID", "unitCode", "mimeCode", "filename", "name"]);
+
 function valuesOf(element: XmlElement, path = ""): readonly Value[] {
   const children = childElements(element);
   if (children.length > 0)
@@ -41,8 +44,13 @@ function valuesOf(element: XmlElement, path = ""): readonly Value[] {
     .map((child) => (child.kind === "text" ? child.value : ""))
     .join("")
     .trim();
+  const attributes = element.attributes
+    .filter(({ local }) => TERMS.has(local))
+    .map(({ local, value }) => ({ path: `${path}@${local}`, value }));
   // 410 and 410.00 are the same amount.
-  return text === "" ? [] : [{ path, value: text.replace(/^(-?\d+)\.(\d*?)0*$/u, "$1.$2").replace(/\.$/u, "") }];
+  return text === ""
+    ? attributes
+    : [{ path, value: text.replace(/^(-?\d+)\.(\d*?)0*$/u, "$1.$2").replace(/\.$/u, "") }, ...attributes];
 }
 
 function rootOf(xml: Buffer): XmlElement {
@@ -106,7 +114,11 @@ function silentlyGone(source: XmlElement, built: XmlElement, { unmapped, issues 
   for (const value of valuesOf(built)) left.set(keyOf(value), (left.get(keyOf(value)) ?? 0) + 1);
   const named = new Set([...unmapped, ...issues.map((issue) => issue.source)]);
   const isNamed = (path: string): boolean =>
-    path.split(".").some((_, at, parts) => named.has(parts.slice(0, at + 1).join(".")));
+    named.has(path) ||
+    path
+      .replace(/@.*$/u, "")
+      .split(".")
+      .some((_, at, parts) => named.has(parts.slice(0, at + 1).join(".")));
   return valuesOf(source).filter((value) => {
     const count = left.get(keyOf(value)) ?? 0;
     left.set(keyOf(value), count - 1);

@@ -1,6 +1,6 @@
 /** Elements of a UBL document by their names, and which of them nobody has taken. */
 import { LIMITS } from "../../../base/limits.js";
-import { childElements } from "../../../../validators/xml/tree.js";
+import { attributeOf, childElements } from "../../../../validators/xml/tree.js";
 import type { XmlElement } from "../../../../validators/xml/tree.js";
 import { placeOf } from "./reading.js";
 
@@ -11,6 +11,8 @@ const childrenCalled = (element: XmlElement, name: string): readonly XmlElement[
 export class TakenElements {
   // Bounded by the elements of one source.
   readonly #taken = new Set<XmlElement>();
+  // Bounded by the same.
+  readonly #dropped = new Map<XmlElement, string>();
 
   elements(from: XmlElement, name: string): readonly XmlElement[] {
     return childrenCalled(from, name);
@@ -55,6 +57,12 @@ export class TakenElements {
     return isSame;
   }
 
+  /** Names an attribute that will not be written of an element that is taken; one that will be is none. */
+  drop(element: XmlElement | undefined, attribute: string, written?: string): void {
+    const value = element === undefined ? undefined : attributeOf(element, attribute);
+    if (element !== undefined && value !== undefined && value !== written) this.#dropped.set(element, attribute);
+  }
+
   /** The tax identifiers of a party, each with its scheme. */
   taxSchemes(party: XmlElement): readonly { readonly scheme: string; readonly id: string }[] {
     return childrenCalled(party, "PartyTaxScheme").flatMap((entry) => {
@@ -64,12 +72,16 @@ export class TakenElements {
     });
   }
 
-  /** Paths of values that nobody took, each once: `AccountingCustomerParty.Party.Contact.Name`. */
+  /** Paths of values that nobody took, each once: `AccountingCustomerParty.Party.Contact.Name`, `…CompanyID@schemeID`. */
   rest(root: XmlElement): readonly string[] {
     // Bounded by the elements of one source.
     const paths = new Set<string>();
     const walk = (element: XmlElement, path: string): void => {
-      if (this.#taken.has(element)) return;
+      const attribute = this.#dropped.get(element);
+      if (this.#taken.has(element)) {
+        if (attribute !== undefined) paths.add(placeOf(`${path}@${attribute}`));
+        return;
+      }
       const children = childElements(element);
       if (children.length === 0 && this.peek(element) !== "") paths.add(placeOf(path));
       for (const child of children) walk(child, path === "" ? child.local : `${path}.${child.local}`);

@@ -2,6 +2,7 @@
 import { participantParts } from "../../../base/ids.js";
 import type { XmlElement } from "../../../../validators/xml/tree.js";
 import type { Party } from "../../draft.js";
+import { ICO_SCHEME } from "../../terms.js";
 import { CERTAINTY } from "../names.js";
 import { foundAt } from "./reading.js";
 import type { FoundValue } from "./reading.js";
@@ -31,6 +32,7 @@ export function readSender(
 ): readonly FoundValue[] {
   for (const [path, of] of WRITTEN) taken.takeSame(taken.element(party, ...path.split("/")), of(own));
   const company = taken.element(party, "PartyLegalEntity", "CompanyID");
+  taken.drop(company, "schemeID", own.country === "SK" ? ICO_SCHEME : undefined);
   const vatIds = taken.elements(party, "PartyTaxScheme").flatMap((entry) => {
     const id = taken.element(entry, "CompanyID");
     const isVat = (taken.text(entry, "TaxScheme", "ID") ?? "VAT") === "VAT";

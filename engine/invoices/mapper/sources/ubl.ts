@@ -2,7 +2,15 @@
 import { hasCheckDigits } from "../../iban.js";
 import type { Party } from "../../draft.js";
 import type { Cents } from "../../exact.js";
-import { ATTACHMENT_TYPES, DOCUMENT_KINDS, PAYMENT_METHODS, TRANSFERS, VAT_CATEGORIES } from "../../terms.js";
+import {
+  ATTACHMENT_TYPES,
+  DOCUMENT_KINDS,
+  ICO_SCHEME,
+  PAYMENT_METHODS,
+  SLOVAK_SCHEME,
+  TRANSFERS,
+  VAT_CATEGORIES,
+} from "../../terms.js";
 import type { InvoiceKind } from "../../terms.js";
 import { attributeOf } from "../../../../validators/xml/tree.js";
 import type { XmlElement } from "../../../../validators/xml/tree.js";
@@ -10,7 +18,7 @@ import type { ValueKind } from "../fields.js";
 import { issueOf } from "../issues.js";
 import type { IssueCode, IssuePlace, MapIssue } from "../issues.js";
 import { CERTAINTY } from "../names.js";
-import { foundAt } from "./reading.js";
+import { foundAt, placeOf } from "./reading.js";
 import type { FoundValue, Reading } from "./reading.js";
 import { centsOf, discountOf, readUblLines } from "./ubl-lines.js";
 import { TakenElements } from "./ubl-elements.js";
@@ -22,15 +30,24 @@ export const isUbl = ({ ns }: XmlElement): boolean => UBL.test(ns);
 
 const ACCOUNT = "PaymentMeans.PayeeFinancialAccount.ID";
 
+interface UblType {
+  /** In the words of a create body; undefined for the usual one. */
+  readonly type: string | undefined;
+  readonly kind: InvoiceKind;
+}
+
+const INVOICE: UblType = { type: undefined, kind: "invoice" };
+const CREDIT_NOTE: UblType = { type: "credit_note", kind: "credit_note" };
+
 /** The types that a create body has, by their codes of UNTDID 1001. */
-const TYPES: Readonly<Record<string, { readonly type: string | undefined; readonly kind: InvoiceKind }>> = {
-  "380": { type: undefined, kind: "invoice" },
-  "381": { type: "credit_note", kind: "credit_note" },
+const TYPES: Readonly<Record<string, UblType>> = {
+  "380": INVOICE,
+  "381": CREDIT_NOTE,
   "389": { type: "self_billing_invoice", kind: "self_billing" },
   "261": { type: "self_billing_credit_note", kind: "self_billing_credit_note" },
 };
 /** As what a document of another type is sent. */
-const OTHERWISE: Readonly<Record<string, string>> = { Invoice: "380", CreditNote: "381" };
+const OTHERWISE: Readonly<Record<string, UblType>> = { Invoice: INVOICE, CreditNote: CREDIT_NOTE };
 
 /** Members that are copied as they stand. */
 const COPIED: readonly (readonly [path: string, target: string, kind: ValueKind])[] = [
@@ -126,8 +143,10 @@ class UblReader {
     this.#head.push(foundAt({ target, kind, certainty: CERTAINTY.stated }, source, value));
   }
 
+  /** The same about one element is said once. */
   #tell(code: IssueCode, place: IssuePlace): void {
-    this.#issues.push(issueOf(code, place));
+    if (!this.#issues.some((issue) => issue.code === code && issue.source === place.source))
+      this.#issues.push(issueOf(code, place));
   }
 
   #copy(from: XmlElement, path: string, target: string, kind: ValueKind): void {
@@ -139,12 +158,19 @@ class UblReader {
   #readType(): string | undefined {
     const source = `${this.#root.local}TypeCode`;
     const code = this.#taken.text(this.#root, source) ?? "";
-    const sentAs = Object.hasOwn(TYPES, code) ? code : (OTHERWISE[this.#root.local] ?? "380");
-    const { type, kind } = TYPES[sentAs] ?? { type: undefined, kind: "invoice" };
-    if (code !== "" && sentAs !== code)
-      this.#tell("TYPE_CHANGED", { field: "type", source, detail: `The source says ${code}; ${sentAs} is sent.` });
+    const said = Object.hasOwn(TYPES, code) ? TYPES[code] : undefined;
+    // What is called a credit note owes the other way round, whatever its code says.
+    const isOther =
+      this.#root.local === "CreditNote" && said !== undefined && DOCUMENT_KINDS[said.kind].root === "Invoice";
+    const { type, kind } = (isOther ? undefined : said) ?? OTHERWISE[this.#root.local] ?? INVOICE;
+    const { customization, profile, typeCode } = DOCUMENT_KINDS[kind];
+    if (code !== "" && typeCode !== code)
+      this.#tell("TYPE_CHANGED", {
+        field: "type",
+        source,
+        detail: `The source says ${placeOf(code)}; ${typeCode} is sent.`,
+      });
     if (type !== undefined) this.#find("type", "type", type, "TypeCode");
-    const { customization, profile } = DOCUMENT_KINDS[kind];
     for (const [name, written] of [
       ["CustomizationID", customization],
       ["ProfileID", profile],
@@ -166,6 +192,13 @@ class UblReader {
 
   #readRecipient(party: XmlElement, role: string): void {
     for (const [path, target, kind] of RECIPIENT) this.#copy(party, path, `recipient.${target}`, kind);
+    const country = this.#taken.element(party, "PostalAddress", "Country", "IdentificationCode");
+    const isSlovak = country !== undefined && this.#taken.peek(country) === "SK";
+    this.#taken.drop(
+      this.#taken.element(party, "PartyLegalEntity", "CompanyID"),
+      "schemeID",
+      isSlovak ? ICO_SCHEME : undefined,
+    );
     const endpoint = this.#taken.element(party, "EndpointID");
     const scheme = endpoint === undefined ? undefined : attributeOf(endpoint, "schemeID");
     if (endpoint !== undefined && scheme !== undefined) {
@@ -181,8 +214,10 @@ class UblReader {
       );
     // Where the builder puts a tax id that is no VAT id.
     const identifier = this.#taken.element(party, "PartyIdentification", "ID");
-    if (identifier !== undefined && /^\d{10}$/u.test(this.#taken.peek(identifier)))
+    if (identifier !== undefined && /^\d{10}$/u.test(this.#taken.peek(identifier))) {
       this.#find("recipient.taxId", "taxId", this.#taken.textOf(identifier), `${role}.PartyIdentification`);
+      this.#taken.drop(identifier, "schemeID", isSlovak ? SLOVAK_SCHEME : undefined);
+    }
     if (!this.#taken.has(party, "PartyLegalEntity", "RegistrationName"))
       this.#copy(party, "PartyName/Name", "recipient.name", "text");
   }
@@ -199,6 +234,7 @@ class UblReader {
     const method = code === undefined ? "" : this.#taken.peek(code);
     // A transfer is one to an IBAN.
     const isSaid = Object.hasOwn(PAYMENT_METHODS, method) && (isIban || !TRANSFERS.has(method));
+    this.#taken.drop(code, "name");
     if (code !== undefined && isSaid)
       this.#find("paymentMethod", "payment", this.#taken.textOf(code), "PaymentMeans.PaymentMeansCode");
     const id = this.#taken.element(first, "PaymentID");
@@ -251,8 +287,10 @@ class UblReader {
       const embedded = this.#taken.element(reference, "Attachment", "EmbeddedDocumentBinaryObject");
       const mimeType = embedded === undefined ? undefined : attributeOf(embedded, "mimeCode");
       if (embedded === undefined || mimeType === undefined || !Object.hasOwn(ATTACHMENT_TYPES, mimeType)) return [];
-      const id = this.#taken.text(reference, "ID");
-      const fileName = attributeOf(embedded, "filename") ?? id ?? "attachment";
+      const id = this.#taken.element(reference, "ID");
+      const named = id === undefined ? "" : this.#taken.peek(id);
+      const fileName = attributeOf(embedded, "filename") ?? (named === "" ? "attachment" : named);
+      if (this.#taken.takeSame(id, fileName)) this.#taken.drop(id, "schemeID");
       const description = this.#taken.text(reference, "DocumentDescription");
       return [
         {
