@@ -24,7 +24,8 @@ const PAYMENTS = tableOf({
 });
 
 const UNIT_WORDS = tableOf({
-  C62: "one jednotka einheit unit ea each",
+  C62: "one jednotka einheit unit",
+  EA: "ea each",
   H87: "ks kus kusy kusov kusu pcs pc piece pieces stk stuck stueck st",
   HUR: "hod hodina hodiny hodin h hr hrs hour hours std stunde stunden",
   DAY: "den dni dny dnu day days tag tage manday clovekoden md",

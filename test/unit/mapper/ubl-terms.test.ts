@@ -35,7 +35,7 @@ test.each([
   ["credit-note.xml", /(CreditNoteTypeCode>)381/u, "$1396", "TYPE_CHANGED CreditNoteTypeCode"],
   ["plain.xml", /poacc:billing:3\.0</u, "poacc:billing:3.0#conformant#urn:other<", "CustomizationID"],
   ["plain.xml", /poacc:billing:01:1\.0</u, "poacc:billing:02:1.0<", "ProfileID"],
-  ["plain.xml", /(<cbc:PaymentMeansCode)>/u, '$1 name="Transfer">', "PaymentMeans.PaymentMeansCode@name"],
+  ["credit-note.xml", /(<cbc:PaymentMeansCode)>/u, '$1 name="Transfer">', "PaymentMeans.PaymentMeansCode@name"],
   [
     "plain.xml",
     /(AccountingCustomerParty>.*schemeID=")0158/u,
