@@ -72,7 +72,7 @@ export class TakenElements {
     });
   }
 
-  /** Paths of values that nobody took, each once: `AccountingCustomerParty.Party.Contact.Name`, `…CompanyID@schemeID`. */
+  /** Paths of values that nobody took, each once: `AccountingCustomerParty.Party.Contact.Name`, `…ID@schemeID`. */
   rest(root: XmlElement): readonly string[] {
     // Bounded by the elements of one source.
     const paths = new Set<string>();
