@@ -182,6 +182,9 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     "the same: octets move from one store to another, and no state with them",
   "gateway/commands/keeping/erase.ts: engine/identity/erasure.ts#eraseFirm":
     "an operator's word about a firm, which closes it first; what follows removes what nobody can move any more",
+  "gateway/commands/keys/rotate-master.ts: engine/storage/keyring/reseal-facts.ts#resealFacts":
+    "what a row says stays, under another key; whoever has sealed it meanwhile wins, in the same statement",
+  "gateway/commands/migrate.ts: engine/storage/keyring/reseal-facts.ts#resealFacts": "the same",
   "actors/status-work.ts: engine/documents/delivery/leases.ts#freeUnheld": "leases that nobody works on",
   "gateway/main.ts: engine/identity/sandbox.ts#ensureSandbox":
     "fills an empty sandbox before a listener is open: no command, and nobody to take turns with",
