@@ -83,6 +83,7 @@ export interface Side {
 
 /** Rows that are brought forward have had fewer attempts: an attempt that fails again and again is left to its plan. */
 const HURRIED_ATTEMPTS = 8;
+const HURRY_PAUSE_MS = 500;
 
 async function lock(home: AccessPointHome, table: Table, mode: LockMode): Promise<Held> {
   const { url, ...socket } = connectionTarget(home.db.url);
@@ -137,6 +138,7 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
     firm,
     port,
   } = home;
+  let hurried = 0;
   const begin = (): Promise<EngineProcess> => startEngineProcess({ dataDir: home.dataDir, env: home.env });
   const sent: Sent[] = [];
   /** A token outlives the process that gave it. */
@@ -215,6 +217,9 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
       return held;
     },
     hurry: async () => {
+      // Who hurries at every look uses up the plan of what cannot arrive while the other side is being started.
+      if (Date.now() - hurried < HURRY_PAUSE_MS) return;
+      hurried = Date.now();
       await sql`update document set next_attempt_at = clock_timestamp()
         where next_attempt_at > clock_timestamp() and attempts between 1 and ${HURRIED_ATTEMPTS} and (lease_until > clock_timestamp()) is not true`;
       await sql`update service_message set next_attempt_at = clock_timestamp()
