@@ -326,6 +326,40 @@ test("an end that is written while the next events are made waits for them and n
   expect(row).toEqual({ due: true });
 });
 
+test("an event that is added while the end before it waits for its turn is due once that end is written", async () => {
+  const { sql, url } = world.db;
+  const subscription = await world.subscribe(firm, hook("/in"));
+  await world.happen(firm, "document.sent", randomUUID());
+  await world.queue();
+  const [claimed] = await claimDeliveries(sql, "node/1", 64);
+  if (claimed === undefined) throw new Error("nothing was taken");
+  const making = await openTransaction(url);
+  await making.run(`select 1 from webhook_delivery where id = '${claimed.deliveryId}' for update`);
+  const end = settleDeliveries(sql, [
+    {
+      ...{ id: claimed.deliveryId, owner: "node/1", attempt: 1, status: "SUCCESS", health: "well" },
+      ...{ wait_ms: undefined, responseStatus: 200, responseBody: undefined, cause: undefined },
+    },
+  ]);
+  await eventually("the end waits", async () => {
+    const rows = await sql`select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%settle_webhooks%'`;
+    return rows.length > 0;
+  });
+  await making.run(`
+    insert into webhook_delivery (id, subscription_id, endpoint_id, owner_id, firm_id, event_id, event, place,
+      document_id, occurred_at, status, due_at, created_at)
+    select new_row_id(), subscription_id, endpoint_id, owner_id, firm_id, gen_random_uuid(), 'document.delivered',
+      place + 1, document_id, occurred_at, 'PENDING', 'infinity', now()
+    from webhook_delivery where id = '${claimed.deliveryId}'`);
+  await making.commit();
+  expect(await end).toEqual({ failing: false, freed: true });
+  const due = await sql`
+    select isfinite(due_at) as due from webhook_delivery
+    where subscription_id = ${subscription.id} and settled_at is null`;
+  expect(due).toEqual([{ due: true }]);
+});
+
 describe("integrators that may not be told", () => {
   const ports = () => ({ sql: world.db.sql, clock: systemClock });
 

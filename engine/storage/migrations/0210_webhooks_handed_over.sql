@@ -238,18 +238,23 @@ begin
     order by s.id for no key update
   ) as s;
   -- The deliveries, and what waits behind them.
-  select bool_or(not l.id = any (p_id)) into v_behind from (
-    select d.id from webhook_delivery as d
-    where d.id in (
-      select unnest(p_id)
-      union
-      select b.id from webhook_delivery as e
-      join webhook_delivery as b
-        on b.document_id = e.document_id and b.subscription_id = e.subscription_id and b.due_at is not null
-      where e.id = any (p_id)
-    )
-    order by d.id for update
-  ) as l;
+  perform 1 from webhook_delivery as d
+  where d.id in (
+    select unnest(p_id)
+    union
+    select b.id from webhook_delivery as e
+    join webhook_delivery as b
+      on b.document_id = e.document_id and b.subscription_id = e.subscription_id and b.due_at is not null
+    where e.id = any (p_id)
+  )
+  order by d.id for update;
+  -- What the fan-out has added while its lock was waited for is seen by the next statement only; from now on it waits.
+  v_behind := exists (
+    select 1 from webhook_delivery as e
+    join webhook_delivery as b
+      on b.document_id = e.document_id and b.subscription_id = e.subscription_id and b.due_at is not null
+    where e.id = any (p_id) and b.id <> all (p_id)
+  );
 
   with given as (
     select g.owner, g.head, g.id, g.attempt, g.status, g.wait_ms, g.response_status, g.response_body, g.cause, g.n
