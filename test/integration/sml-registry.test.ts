@@ -127,10 +127,11 @@ describe("an answer", () => {
 });
 
 describe("a migration key", () => {
-  test("a migration key of ours is one, and never twice the same", () => {
+  test("a migration key of ours is one, never twice the same, and can stand in the path of an SMP", () => {
     const keys = Array.from({ length: 200 }, newMigrationKey);
     expect(keys.every(isMigrationKey)).toBe(true);
     expect(new Set(keys).size).toBe(200);
+    expect(keys.join("")).not.toContain("%");
   });
 
   test.each(["11AAbb$$", "1Ab$1Ab$", "11AAbb$$11AAbb$$11AAbb$$", "aB3_aB3_", "aaBB33##./&<'"])(

@@ -221,6 +221,20 @@ describe.runIf(announceHarness(build))("White Label over phoss SMP", () => {
     await expectPublished(dic);
   });
 
+  test("a code of every special sign that we draw moves in; phoss refuses a % in its path, and we say so", async () => {
+    const movedWith = async (code: string) => {
+      const dic = newDic();
+      register.holders.set(`0245:${dic}`, "ANOTHER-SMP");
+      register.keys.set(`0245:${dic}`, code);
+      return { dic, answer: await post("migrations", dic, { migrationCode: code }) };
+    };
+    const taken = await movedWith("aB1@#$()[]{}*^-!~|+=aB1");
+    expect(await ended(taken.answer)).toMatchObject({ operationType: "migration_in", status: "succeeded" });
+    const refused = await movedWith("aB1%%aB1");
+    expect(faultOf(refused.answer)).toEqual([422, "REGISTRY_REFUSED"]);
+    expect(register.holders.get(`0245:${refused.dic}`)).toBe("ANOTHER-SMP");
+  });
+
   test("a participant that phoss's operator has deleted with its metadata is nobody's, and can be registered anew", async () => {
     const dic = newDic();
     relay.cut = "after";
