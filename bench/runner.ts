@@ -1,10 +1,17 @@
 /** What a benchmark is, how its figures are shown, and where they are kept. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { cpus, totalmem } from "node:os";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 
 import { isoInstant, systemClock } from "../engine/base/clock.js";
+import { readKept } from "./report/kept.js";
+import type { PastRun } from "./report/kept.js";
+
+/** Runs that a file keeps beside the last one: enough to see how far they lie apart. */
+const EARLIER_MAX = 4;
+/** How busy the machine was before this process had done anything. */
+const LOAD_BEFORE = Math.round((loadavg()[0] ?? 0) * 100) / 100;
 
 /** One line of a benchmark's table. */
 export interface Figure {
@@ -79,14 +86,30 @@ function commit(): string {
   }
 }
 
-/** Writes the figures with what they were measured on. @returns the file */
+/** What a file has of the runs before this one, the newest first. */
+function earlierIn(file: string): readonly PastRun[] {
+  if (!existsSync(file)) return [];
+  const { at, commit: of, load, figures, earlier } = readKept(readFileSync(file, "utf8"));
+  return [{ at, commit: of, ...(load === undefined ? {} : { load }), figures }, ...earlier].slice(0, EARLIER_MAX);
+}
+
+/** Writes the figures, what they were measured on, and those of the runs before. @returns the file */
 export function keep(bench: Bench, options: BenchOptions, figures: readonly Figure[], folder: string): string {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${bench.name}.json`);
   const machine = { cpu: cpus()[0]?.model ?? "unknown", cores: cpus().length, memory_gb: Math.round(totalmem() / 1e9) };
-  writeFileSync(
-    file,
-    `${JSON.stringify({ name: bench.name, question: bench.question, at: isoInstant(systemClock.now()), commit: commit(), node: process.version, machine, seconds: options.seconds, figures }, null, 2)}\n`,
-  );
+  const run = {
+    name: bench.name,
+    question: bench.question,
+    at: isoInstant(systemClock.now()),
+    commit: commit(),
+    node: process.version,
+    machine,
+    load: LOAD_BEFORE,
+    seconds: options.seconds,
+    figures,
+    earlier: earlierIn(file),
+  };
+  writeFileSync(file, `${JSON.stringify(run, null, 2)}\n`);
   return file;
 }

@@ -56,6 +56,7 @@ export const COMMAND_FILES: readonly CommandFile[] = [
   { words: ["firms"], load: async () => [(await import("./commands/keeping/erase.js")).firmsEraseCommand] },
   { words: ["openapi"], load: async () => [(await import("./commands/openapi.js")).openapiCommand] },
   { words: ["bench"], load: async () => [(await import("./commands/bench.js")).benchCommand] },
+  { words: ["bench"], load: async () => (await import("./commands/measuring/report.js")).reportCommands },
 ];
 
 const load = async (files: readonly CommandFile[]): Promise<readonly Command[]> =>

@@ -1,0 +1,87 @@
+/** Figures as `kurier bench` keeps them in a file, and how they are read back. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+
+import { z } from "zod";
+
+/** Where figures are kept in a checkout. */
+export const RESULTS = "bench/results";
+
+const keptFigure = z.object({
+  name: z.string(),
+  value: z.number(),
+  unit: z.string().default(""),
+  p50_ms: z.number().optional(),
+  p99_ms: z.number().optional(),
+  p999_ms: z.number().optional(),
+  errors: z.number().optional(),
+  note: z.string().optional(),
+});
+
+/** A figure whose name is indented belongs to the one above it, and has its name before its own. */
+function withOwners(figures: readonly z.infer<typeof keptFigure>[]): z.infer<typeof keptFigure>[] {
+  let owner = "";
+  return figures.map((figure) => {
+    const indented = figure.name.startsWith(" ");
+    if (!indented) owner = figure.name;
+    return indented ? { ...figure, name: `${owner}: ${figure.name.trim()}` } : figure;
+  });
+}
+
+const machine = z.object({ cpu: z.string(), cores: z.number(), memory_gb: z.number() });
+
+/** An earlier run of the same benchmark: its figures by name. */
+const pastRun = z.object({
+  at: z.string(),
+  commit: z.string(),
+  /** Load average of the machine before the run; of runs that did not write it down nobody knows. */
+  load: z.number().optional(),
+  figures: z.array(keptFigure).transform(withOwners),
+});
+
+const keptBench = z.object({
+  name: z.string(),
+  question: z.string(),
+  at: z.string(),
+  commit: z.string().default("unknown"),
+  node: z.string(),
+  machine: machine.optional(),
+  load: z.number().optional(),
+  seconds: z.number().optional(),
+  /** A benchmark of another form has figures without names; they are told elsewhere. */
+  figures: z
+    .array(z.unknown())
+    .transform((all) => withOwners(all.flatMap((one) => keptFigure.safeParse(one).data ?? []))),
+  earlier: z.array(pastRun).default([]),
+});
+
+/** One figure of a kept run. */
+export type KeptFigure = z.infer<typeof keptFigure>;
+/** A run of a benchmark without what ran before it. */
+export type PastRun = z.infer<typeof pastRun>;
+/** The last run of a benchmark, with those before it, the newest first. */
+export type KeptBench = z.infer<typeof keptBench>;
+
+/** What a goal may hold a figure to: its value, or one of its percentiles. */
+export const MEASURES = ["value", "p50_ms", "p99_ms", "p999_ms"] as const;
+/** @see MEASURES */
+export type Measure = (typeof MEASURES)[number];
+
+/** Reads the text of one file. @throws ZodError when it is none of a benchmark */
+export const readKept = (text: string): KeptBench => keptBench.parse(JSON.parse(text));
+
+/** Every kept benchmark of a folder by its name; files of another form are passed over. */
+export function readKeptFolder(folder: string): ReadonlyMap<string, KeptBench> {
+  if (!existsSync(folder)) return new Map();
+  const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
+  return new Map(
+    files.flatMap((name) => {
+      const read = keptBench.safeParse(JSON.parse(readFileSync(join(folder, name), "utf8")));
+      return read.success ? [[basename(name, ".json"), read.data] as const] : [];
+    }),
+  );
+}
+
+/** The values of one figure, of the last run first. @returns nothing when no run has it */
+export const valuesOf = (kept: KeptBench, name: string, measure: Measure = "value"): readonly number[] =>
+  [kept, ...kept.earlier].flatMap(({ figures }) => figures.find((one) => one.name === name)?.[measure] ?? []);

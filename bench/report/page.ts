@@ -1,0 +1,120 @@
+/** docs/performance.md: each benchmark's goals, what it came to when it last ran, and how to run it again. */
+import { join } from "node:path";
+
+import { readKeptFolder, RESULTS, valuesOf } from "./kept.js";
+import type { KeptBench, KeptFigure } from "./kept.js";
+import { BENCH_GOALS } from "./goals.js";
+import type { BenchGoals, Goal } from "./goals.js";
+
+/** Where the page stands in a checkout. */
+export const PERFORMANCE_PAGE = "docs/performance.md";
+
+const INTRODUCTION = `# Performance
+
+What each benchmark asks, what it should come to on two cores, and what it came to when it last ran. \`npm run -s performance:table\` writes this page from \`bench/report/goals.ts\` and from \`bench/results\`; a test holds it to them.
+
+A benchmark measures its limit or its peer in the same run: a ratio to it survives a machine that others use too, a figure by itself does not. The client, the engine and its database share the cores. Where several runs are kept, the least and the most of them stand beside the last; they may be of different commits. The load is the machine's average over the minute before the run: with a load of two or more on two cores, others were at work. A run that did not write it down has none.
+`;
+
+const cell = (text: string): string => text.replaceAll("|", "\\|");
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.map(cell).join(" | ")} |`).join("\n");
+
+/** Three digits that count, with commas: 1,330, 15.7, 0.0878. */
+export const digits = (value: number): string =>
+  value === 0 || Math.abs(value) >= 100
+    ? Math.round(value).toLocaleString("en-US")
+    : String(Number(value.toPrecision(3)));
+
+const withUnit = (text: string, unit: string): string =>
+  unit === "" ? text : unit === "/s" ? text + unit : `${text} ${unit}`;
+const UNITS: Readonly<Record<string, string>> = { ratio: "×", count: "" };
+const unitOf = (unit: string): string => UNITS[unit] ?? unit;
+
+/** The last value, and the least and the most of all where there are several. */
+function measured(values: readonly number[], unit: string): string {
+  const [last] = values;
+  if (last === undefined) return "not measured";
+  const shown = withUnit(digits(last), unit);
+  if (values.length === 1) return shown;
+  return `${shown} (${digits(Math.min(...values))} to ${digits(Math.max(...values))} in ${values.length} runs)`;
+}
+
+const MEASURE_NAMES: Readonly<Record<string, string>> = { p50_ms: "p50", p99_ms: "p99", p999_ms: "p99.9" };
+
+const isMet = ({ at, value }: Goal, last: number): boolean => (at === "least" ? last >= value : last <= value);
+
+function goalRow({ bench, missing }: BenchGoals, goal: Goal, kept: KeptBench | undefined): readonly string[] {
+  const measure = goal.measure ?? "value";
+  const values = kept === undefined ? [] : valuesOf(kept, goal.figure, measure);
+  const [last] = values;
+  const verdict = last === undefined ? "" : isMet(goal, last) ? "met" : "**missed**";
+  return [
+    bench,
+    [goal.figure, MEASURE_NAMES[measure]].filter((part) => part !== undefined).join(", "),
+    `${goal.at === "least" ? "≥" : "≤"} ${withUnit(digits(goal.value), goal.unit)}`,
+    kept === undefined ? (missing === undefined ? "not run" : "no such benchmark") : measured(values, goal.unit),
+    verdict,
+  ];
+}
+
+function figureRow(kept: KeptBench, figure: KeptFigure): readonly string[] {
+  const of = (measure: "p50_ms" | "p99_ms"): string =>
+    figure[measure] === undefined ? "" : measured(valuesOf(kept, figure.name, measure), "ms");
+  return [
+    figure.name,
+    measured(valuesOf(kept, figure.name), unitOf(figure.unit)),
+    of("p50_ms"),
+    of("p99_ms"),
+    figure.note ?? "",
+  ];
+}
+
+const machineOf = ({ machine, node }: KeptBench): string =>
+  [
+    ...(machine === undefined ? [] : [`${machine.cores} cores, ${machine.cpu}, ${machine.memory_gb} GB`]),
+    `Node ${node}`,
+  ].join(", ");
+
+const loadOf = (load: number | undefined): string =>
+  load === undefined ? "no load written down" : `load ${digits(load)}`;
+
+/** `74bf3c9 of 2026-11-22, 17:16 UTC, no load written down`. */
+const runOf = ({ commit, at, load }: Pick<KeptBench, "commit" | "at" | "load">): string =>
+  `\`${commit}\`, ${at.slice(0, 10)} ${at.slice(11, 16)} UTC, ${loadOf(load)}`;
+
+function section(goals: BenchGoals, kept: KeptBench | undefined): string {
+  const command = goals.command ?? `npm run -s bench -- ${goals.bench}`;
+  const head = `## ${goals.bench}\n\n${goals.asks[0]?.toUpperCase() ?? ""}${goals.asks.slice(1)}. Against: ${goals.against}.\n`;
+  if (goals.missing !== undefined && kept === undefined)
+    return `${head}\nThere is no such benchmark: ${goals.missing}.\n`;
+  if (kept === undefined) return `${head}\nNot run. \`${command}\`\n`;
+  const rows = kept.figures.map((figure) => figureRow(kept, figure));
+  const earlier = kept.earlier.map((run) => `- before it: ${runOf(run)}`);
+  return [
+    `${head}\n- \`${command}\`${kept.seconds === undefined ? "" : `, ${kept.seconds} s each part`}`,
+    `- the last run: ${runOf(kept)}; ${machineOf(kept)}`,
+    ...earlier,
+    `\n${table(["Figure", "Value", "p50", "p99", ""], rows)}\n`,
+  ].join("\n");
+}
+
+/** Draws the page. @param root  of the project */
+export function performancePage(root: string): string {
+  const kept = readKeptFolder(join(root, RESULTS));
+  /** A benchmark that was never written has no figures, whatever a file is called. */
+  const of = ({ bench, missing }: BenchGoals): KeptBench | undefined =>
+    missing === undefined ? kept.get(bench) : undefined;
+  const rows = BENCH_GOALS.flatMap((bench) => bench.goals.map((goal) => goalRow(bench, goal, of(bench))));
+  const without = BENCH_GOALS.filter(({ missing }) => missing !== undefined).map((bench) => [
+    bench.bench,
+    bench.asks,
+    "",
+    "no such benchmark",
+    "",
+  ]);
+  const summary = table(["Benchmark", "Figure", "Goal on two cores", "Measured", ""], [...rows, ...without]);
+  return [INTRODUCTION, `## Goals\n\n${summary}\n`, ...BENCH_GOALS.map((bench) => section(bench, of(bench)))].join(
+    "\n",
+  );
+}

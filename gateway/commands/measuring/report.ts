@@ -1,0 +1,22 @@
+/** `kurier bench table`: the page of goals, from the kept figures. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { EXIT } from "../command.js";
+import type { Command } from "../command.js";
+import { print } from "../terminal.js";
+
+const tableCommand: Command = {
+  name: "bench table",
+  summary: "Write docs/performance.md from the kept figures of the benchmarks.",
+  usage: ["kurier bench table", "In a checkout of the project: reads bench/results, writes docs/performance.md."],
+  run: async () => {
+    const { performancePage, PERFORMANCE_PAGE } = await import("../../../bench/report/page.js");
+    writeFileSync(join(".", PERFORMANCE_PAGE), performancePage("."));
+    print(`written: ${PERFORMANCE_PAGE}`);
+    return EXIT.ok;
+  },
+};
+
+/** The commands that read what benchmarks have left. */
+export const reportCommands: readonly Command[] = [tableCommand];
