@@ -33,7 +33,8 @@ export interface Machines {
   end(): Promise<void>;
 }
 
-const MASTER_KEY = Buffer.alloc(32, 9).toString("base64");
+/** Of all machines, for whoever opens what they have sealed. */
+export const MACHINES_MASTER_KEY = Buffer.alloc(32, 9).toString("base64");
 
 /** Starts the machines, one after the other. */
 export async function startMachines(options: MachinesOptions): Promise<Machines> {
@@ -65,7 +66,7 @@ export async function startMachines(options: MachinesOptions): Promise<Machines>
         env: {
           DATABASE_URL: options.databaseUrl,
           NATS_URL: options.natsUrl,
-          MASTER_KEY,
+          MASTER_KEY: MACHINES_MASTER_KEY,
           PUBLIC_URL: `http://127.0.0.1:${balancer.port}`,
           EVIDENCE_STORE: `file:${join(folder, "evidence")}`,
           VALIDATOR_THREADS: "1",

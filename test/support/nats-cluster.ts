@@ -1,4 +1,4 @@
-/** Three nats-servers with JetStream as one cluster, each of which can be killed, emptied and started again. */
+/** One nats-server with JetStream, or several as one cluster, each of which can be killed, emptied and started again. */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -29,6 +29,13 @@ interface Ports {
   readonly monitor: number;
 }
 
+const clusterOf = (all: readonly Ports[], own: Ports): object => ({
+  name: "kurier",
+  host: "127.0.0.1",
+  port: own.route,
+  routes: all.map(({ route }) => `nats-route://127.0.0.1:${route}`),
+});
+
 /** Whether the server has a leader of JetStream's to ask. */
 async function isHealthy({ monitor }: Ports): Promise<boolean> {
   try {
@@ -38,10 +45,14 @@ async function isHealthy({ monitor }: Ports): Promise<boolean> {
   }
 }
 
-/** Starts the cluster below a folder. @param program  from `findNatsServer` */
-export async function startNatsCluster(program: string, folder: string): Promise<NatsCluster> {
+/**
+ * Starts the cluster below a folder.
+ * @param program  from `findNatsServer`
+ * @param size  of the cluster; one is a server of its own. Default three.
+ */
+export async function startNatsCluster(program: string, folder: string, size = SERVERS): Promise<NatsCluster> {
   const ports: Ports[] = [];
-  for (let i = 0; i < SERVERS; i += 1)
+  for (let i = 0; i < size; i += 1)
     ports.push({ client: await freePort(), route: await freePort(), monitor: await freePort() });
   const children = new Map<number, ChildProcess>();
   const storeOf = (server: number): string => join(folder, `nats-${server}`);
@@ -69,12 +80,7 @@ export async function startNatsCluster(program: string, folder: string): Promise
         http: `127.0.0.1:${own.monitor}`,
         authorization: { token: TOKEN },
         jetstream: { store_dir: store },
-        cluster: {
-          name: "kurier",
-          host: "127.0.0.1",
-          port: own.route,
-          routes: ports.map(({ route }) => `nats-route://127.0.0.1:${route}`),
-        },
+        ...(size === 1 ? {} : { cluster: clusterOf(ports, own) }),
       }),
     );
     children.set(server, spawn(program, ["-c", config], { stdio: "ignore" }));
@@ -89,7 +95,7 @@ export async function startNatsCluster(program: string, folder: string): Promise
   await healthy();
   return {
     url: ports.map(({ client }) => `nats://${TOKEN}@127.0.0.1:${client}`).join(","),
-    size: SERVERS,
+    size,
     kill,
     start: async (server, emptied = false) => {
       begin(server, emptied);

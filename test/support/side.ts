@@ -11,6 +11,7 @@ import { eventually } from "./eventually.js";
 import { startEngineProcess } from "./process.js";
 import type { EngineProcess } from "./process.js";
 import type { AccessPointHome, Firm } from "./two-engines.js";
+import { hurryWork, openWork } from "./under-way.js";
 
 /** A document that a client was told is accepted. */
 export interface Sent {
@@ -81,8 +82,6 @@ export interface Side {
   underWay(): Promise<readonly string[]>;
 }
 
-/** Rows that are brought forward have had fewer attempts: an attempt that fails again and again is left to its plan. */
-const HURRIED_ATTEMPTS = 8;
 const HURRY_PAUSE_MS = 500;
 
 async function lock(home: AccessPointHome, table: Table, mode: LockMode): Promise<Held> {
@@ -220,26 +219,12 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
       // Who hurries at every look uses up the plan of what cannot arrive while the other side is being started.
       if (Date.now() - hurried < HURRY_PAUSE_MS) return;
       hurried = Date.now();
-      await sql`update document set next_attempt_at = clock_timestamp()
-        where next_attempt_at > clock_timestamp() and attempts between 1 and ${HURRIED_ATTEMPTS} and (lease_until > clock_timestamp()) is not true`;
-      await sql`update service_message set next_attempt_at = clock_timestamp()
-        where next_attempt_at > clock_timestamp() and attempts <= ${HURRIED_ATTEMPTS} and (lease_until > clock_timestamp()) is not true`;
-      await sql`update inbound_status set next_at = clock_timestamp() where next_at > clock_timestamp()`;
+      await hurryWork(sql);
     },
     outwaitConfirmations: async () => {
       await sql`update mls_duty set received_at = received_at - ${LIMITS.mls_confirmation_wait_ms} * interval '1 millisecond', next_at = clock_timestamp() where next_at is not null`;
     },
-    underWay: async () => {
-      const rows = await sql<{ what: string }[]>`
-        select concat_ws(' ', 'document', id, status, 'attempts', attempts, 'due', next_attempt_at, 'leased', lease_until) as what
-          from document where status in ('queued', 'sent')
-        union all select concat_ws(' ', 'service message', id, status, 'attempts', attempts, 'due', next_attempt_at, 'leased', lease_until)
-          from service_message where status in ('queued', 'sent')
-        union all select concat_ws(' ', 'inbound status', id, 'due', next_at) from inbound_status where outcome is null
-        union all select concat_ws(' ', 'duty', 'due', next_at) from mls_duty where next_at <= clock_timestamp()
-        union all select concat_ws(' ', 'outbox', id) from outbox`;
-      return rows.map(({ what }) => what);
-    },
+    underWay: () => openWork(sql),
   };
   return side;
 }

@@ -32,6 +32,10 @@ export const DURABILITY: readonly FaultRow[] = [
       "faults/kills",
       "whatever is killed in a backlog, every 202 is one document that is delivered once; streams: %s (SEED=${SEED})",
     ),
+    by(
+      "faults/mixed/mixed",
+      "whatever is killed while everything is done at once, nothing accepted is lost or doubled, and nobody is told what is not so (SEED=${SEED})",
+    ),
   ),
   row(
     "F-03",
