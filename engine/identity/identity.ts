@@ -117,12 +117,8 @@ export function createIdentity(options: IdentityOptions): Identity {
     });
   };
   const readSigningKeys = (): void => {
-    background(
-      "signing_keys",
-      signingKeys.reload().then(() => {
-        authenticator.forget();
-      }),
-    );
+    authenticator.forget();
+    background("signing_keys", signingKeys.reload());
   };
   /** What is dropped when a change is announced. */
   const onChange: Readonly<Record<ChangeKind, (id: string) => void>> = {

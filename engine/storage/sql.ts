@@ -6,7 +6,8 @@ import postgres from "postgres";
 
 import { temporary } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
-import { arrayTypes } from "./array-types.js";
+import { arrayTypes } from "./driver/array-types.js";
+import { mendAnswers } from "./driver/whole-answers.js";
 
 /** A pool that runs single statements. `begin` and `reserve` are not offered on purpose. */
 export type Sql = postgres.ISql & Pick<postgres.Sql, "end" | "listen">;
@@ -37,7 +38,7 @@ export function connectionTarget(text: string): { readonly url: string; readonly
 /** Opens a pool; nothing connects before the first statement. */
 export function openSql(options: SqlOptions): Sql {
   const { url, ...socket } = connectionTarget(options.url);
-  return postgres(url, {
+  const client = postgres(url, {
     ...socket,
     max: options.connections ?? LIMITS.db_connections,
     connect_timeout: LIMITS.db_connect_timeout_s,
@@ -61,6 +62,8 @@ export function openSql(options: SqlOptions): Sql {
       TimeZone: "UTC",
     },
   });
+  mendAnswers(client);
+  return client;
 }
 
 /**

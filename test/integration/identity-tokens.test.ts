@@ -2,15 +2,26 @@
  * Access tokens under attack: everything but a token of ours, unchanged and of this moment, is 401.
  * @source design/reliability.md, A-01, A-02, A-15; RFC 8725
  */
-import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+  verify,
+} from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import type { Identity } from "../../engine/identity/identity.js";
 import type { CreatedKey } from "../../engine/identity/keys.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { openChannel } from "../../engine/storage/channel.js";
+import type { Channel, ChannelOptions } from "../../engine/storage/channel.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { retireSigningKey } from "../../engine/storage/identity/signing-keys.js";
+import type { Sql } from "../../engine/storage/sql.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { callerOf, login, makeFirm, makeIntegrator, PUBLIC_URL, refusalOf, startNode } from "../support/identity.js";
@@ -26,6 +37,14 @@ let firmId: string;
 /** The deployment's own signing key, as an attacker who had it would use it. */
 let signingKey: KeyObject;
 const clock = fakeClock();
+/** A channel that hears everything but of signing keys. */
+const openDeaf = (options: ChannelOptions): Channel =>
+  openChannel({
+    ...options,
+    onMessage: (payload) => {
+      if (!payload.startsWith("signing_key:")) options.onMessage(payload);
+    },
+  });
 const sealer = createSealer([Buffer.alloc(32, 7)]);
 
 beforeAll(async () => {
@@ -411,6 +430,47 @@ describe("signing keys (A-15)", () => {
     expect(partsOf(own).header["kid"]).not.toBe(partsOf(token).header["kid"]);
     expect(await answer(own)).toBe("none");
     await other.stop();
+  });
+
+  /** A node that hears of no signing key, and a token that another node has signed meanwhile with a key of its own. */
+  async function withStrangeToken(): Promise<{ readonly deaf: Identity; readonly pool: Sql; readonly token: string }> {
+    const pool = db.another("ends early");
+    const deaf = await startNode(db, { clock, sealer, sql: pool, openChannel: openDeaf });
+    const strange = await startNode(db, { clock, sealer: createSealer([randomBytes(32)]) });
+    const token = (await login(strange, key, clock)).accessToken;
+    await strange.stop();
+    clock.advance(LIMITS.signing_key_reload_ms);
+    return { deaf, pool, token };
+  }
+
+  test("requests that come together with a key that this node has not read yet all wait for it", async () => {
+    const { deaf, token } = await withStrangeToken();
+    const answers = Array.from({ length: 4 }, () => refusalOf(() => callerOf(deaf, token, clock)));
+    expect(await Promise.all(answers)).toEqual(["none", "none", "none", "none"]);
+    await deaf.stop();
+  });
+
+  test("while Postgres is away a token whose key was not read yet is never called invalid: 503, each time", async () => {
+    const { deaf, pool, token } = await withStrangeToken();
+    await pool.end();
+    for (const _ of [1, 2, 3]) expect(await refusalOf(() => callerOf(deaf, token, clock))).toBe("TEMPORARY");
+    await deaf.stop();
+  });
+
+  test("a key that was retired is believed no more although it cannot be read what was retired: 503", async () => {
+    const pool = db.another("ends early");
+    const cut = await startNode(db, { clock, sealer, sql: pool });
+    const token = (await login(node, key, clock)).accessToken;
+    expect(await refusalOf(() => callerOf(cut, token, clock))).toBe("none");
+    await pool.end();
+    await retireSigningKey(db.sql, String(partsOf(token).header["kid"]), clock.now());
+    await eventually("the token is not believed", async () => {
+      const said = await refusalOf(() => callerOf(cut, token, clock));
+      return said !== "none" && said;
+    }).then((said) => {
+      expect(said).toBe("TEMPORARY");
+    });
+    await cut.stop();
   });
 
   test("a retired key's tokens are refused, also those already seen", async () => {

@@ -5,6 +5,8 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { isPassing, openSql } from "../../engine/storage/sql.js";
+import type { Sql } from "../../engine/storage/sql.js";
+import { eventually } from "../support/eventually.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 
@@ -66,6 +68,39 @@ test("a statement has the time that its pool gives it, which is not that of a re
   } finally {
     await patient.end({ timeout: 1 });
   }
+});
+
+describe("answers of a connection whose last statement ended in the middle of its own", () => {
+  const failing = {
+    "failed after three rows": (sql: Sql) => sql`select 1 / (4 - n) from generate_series(1, 10) n`,
+    "failed after three rows and had parameters": (sql: Sql) =>
+      sql`select 1 / (${4}::integer - n) from generate_series(1, 10) n`,
+    "lost its backend after three rows": (sql: Sql) =>
+      sql`select case when n > 3 then pg_terminate_backend(pg_backend_pid()) end from generate_series(1, 10) n`,
+  } satisfies Record<string, (sql: Sql) => PromiseLike<unknown>>;
+
+  test.each(Object.entries(failing))("the answers behind a statement that %s are whole", async (_name, fail) => {
+    const sql = openSql({ url: database.url, name: "test", connections: 1 });
+    try {
+      for (const rows of [1, 2, 0]) {
+        const ask = () => sql<{ n: number }[]>`select n from generate_series(1, ${rows}::integer) n`;
+        const [failed, next] = await Promise.allSettled([fail(sql), ask()]);
+        expect(failed.status).toBe("rejected");
+        // A backend that dies takes the statements with it that were sent behind, and its death is told once more.
+        const answer =
+          next.status === "fulfilled"
+            ? next.value
+            : await eventually("the connection is there again", async () => {
+                const [again] = await Promise.allSettled([ask()]);
+                return again.status === "fulfilled" ? again.value : undefined;
+              });
+        expect([...answer]).toEqual(Array.from({ length: rows }, (_, index) => ({ n: index + 1 })));
+        expect([answer.length, answer.count]).toEqual([rows, rows]);
+      }
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
+  });
 });
 
 test("no plan of ours is compiled, also where the server would compile every plan", async () => {

@@ -33,11 +33,14 @@ export interface PublicJwk {
 export interface SigningKeys {
   /** Reads the keys, and publishes the next one when it is time. Safe to repeat, on any number of nodes at once. */
   ensure(): Promise<void>;
-  /** Reads the keys again. */
+  /** Something has changed: reads the keys again. Until it has, what was known answers nothing. */
   reload(): Promise<void>;
   /** The key to sign with now. */
   signer(): Promise<{ readonly kid: string; readonly privateKey: KeyObject }>;
-  /** The key that a token names; undefined when it is none of ours, or is one whose tokens have all expired. */
+  /**
+   * The key that a token names; undefined when it is none of ours, or is one whose tokens have all expired.
+   * @throws what the statement throws, where the keys must be read first
+   */
   verifier(kid: string): KeyObject | undefined | Promise<KeyObject | undefined>;
   jwks(): { readonly keys: readonly PublicJwk[] };
 }
@@ -73,14 +76,38 @@ export function createSigningKeys(ports: Ports): SigningKeys {
   const { sql, clock, log } = ports;
   let keys: readonly SigningKey[] = [];
   let byKid = new Map<string, SigningKey>();
-  /** Monotonic instant of the last read. */
+  /** When the newest read that has succeeded began; monotonic. */
   let readAt = Number.NEGATIVE_INFINITY;
+  /** Reads by number: the last that began, the newest that has succeeded, the first that has seen every change. */
+  let [begun, seen, needed] = [0, 0, 0];
+  /** The read that began last, while it is under way. */
+  let reading: Promise<void> | undefined;
 
-  const reload = async (): Promise<void> => {
-    readAt = clock.monotonic();
+  const readAs = async (number: number): Promise<void> => {
+    const at = clock.monotonic();
     const rows = await listSigningKeys(sql, clock.now() - VERIFIES_AFTER_MS, LIMITS.signing_keys_max);
+    // What an older read has seen is behind what is known.
+    if (number < seen) return;
+    [seen, readAt] = [number, at];
     keys = rows.filter((row) => row.retiredAt === null).map((row) => byKid.get(row.kid) ?? keyOf(ports, row));
     byKid = new Map(keys.map((key) => [key.kid, key]));
+  };
+  const read = (): Promise<void> => {
+    begun += 1;
+    const mine = readAs(begun).finally(() => {
+      if (reading === mine) reading = undefined;
+    });
+    reading = mine;
+    return mine;
+  };
+  const believed = (kid: string): KeyObject | undefined => {
+    const known = byKid.get(kid);
+    return known !== undefined && clock.now() < known.signsUntil + VERIFIES_AFTER_MS ? known.publicKey : undefined;
+  };
+  /** Whether what is known answers for this key: nothing has changed, and an unknown one was looked for lately. */
+  const isKnowing = (kid: string): boolean => {
+    if (seen < needed) return false;
+    return byKid.has(kid) || (reading === undefined && clock.monotonic() - readAt < LIMITS.signing_key_reload_ms);
   };
   const signing = (): SigningKey | undefined => {
     const now = clock.now();
@@ -90,29 +117,28 @@ export function createSigningKeys(ports: Ports): SigningKeys {
     // The number first, the keys second: a key that another node publishes in between is either seen, or takes the
     // number.
     const seq = (await lastSigningKeySeq(sql)) + 1;
-    await reload();
+    await read();
     const coveredUntil = coverage(keys, clock.now());
     if (coveredUntil - clock.now() > LIMITS.signing_key_published_before_ms) return;
     const published = await insertSigningKey(sql, { ...newSigningKey(ports.sealer, coveredUntil), seq }, clock.now());
     if (published) log.info("identity.signing_key_published", { count: seq });
-    await reload();
+    await read();
   };
 
   return {
     ensure,
-    reload,
+    reload: () => {
+      needed = begun + 1;
+      return read();
+    },
     signer: async () => {
       if (signing() === undefined) await ensure();
       const key = signing();
       if (key?.privateKey === undefined) throw new Error("there is no signing key, although one was just ensured");
       return { kid: key.kid, privateKey: key.privateKey };
     },
-    verifier: (kid) => {
-      const known = byKid.get(kid);
-      if (known !== undefined) return clock.now() < known.signsUntil + VERIFIES_AFTER_MS ? known.publicKey : undefined;
-      if (clock.monotonic() - readAt < LIMITS.signing_key_reload_ms) return undefined;
-      return reload().then(() => byKid.get(kid)?.publicKey);
-    },
+    // A read that fails is a failure to whoever asks, and never the answer that there is no such key.
+    verifier: (kid) => (isKnowing(kid) ? believed(kid) : (reading ?? read()).then(() => believed(kid))),
     jwks: () => ({ keys: keys.map((key) => key.jwk) }),
   };
 }
