@@ -57,12 +57,12 @@ async function measure(options: BenchOptions): Promise<readonly Figure[]> {
   const engine = await startBenchEngine({ role: "gateway" });
   try {
     const seconds = options.tiny ? 1 : Math.min(options.seconds, 20);
-    const load = (url: string, next: () => LoadRequest): Promise<LoadResult> =>
+    const load = (url: string, next: () => LoadRequest, amount = options.tiny ? 40 : undefined): Promise<LoadResult> =>
       runLoad({
         url,
         connections: options.tiny ? 4 : CONNECTIONS,
         seconds,
-        ...(options.tiny ? { amount: 40 } : {}),
+        ...(amount === undefined ? {} : { amount }),
         next,
       });
     const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
@@ -79,10 +79,13 @@ async function measure(options: BenchOptions): Promise<readonly Figure[]> {
       () => ({ id: newId(systemClock), message: randomUUID() }),
     );
     const digest = await checkPage(url, firms[0] as BenchFirm, ITEMS);
+    // Who shows a document for the first time writes that down; who polls again reads.
+    options.say(`inboxes of ${ITEMS}, shown for the first time …`);
+    const first = await load(url, polls(firms), firms.length);
     options.say(`inboxes of ${ITEMS} …`);
     const full = await load(url, polls(firms));
     await subscribed.close();
-    const refused = [...empty.statuses, ...full.statuses].filter(([status]) => status !== 200);
+    const refused = [...empty.statuses, ...first.statuses, ...full.statuses].filter(([status]) => status !== 200);
     if (refused.length > 0)
       throw new Error(`the engine answered ${refused.map(([status, count]) => `${count} × ${status}`).join(", ")}`);
     const peer = await startPeer("uws-insert", await freePort(), engine.databaseUrl);
@@ -90,6 +93,7 @@ async function measure(options: BenchOptions): Promise<readonly Figure[]> {
       const bare = await load(peer.url, hello);
       return [
         figureOf("poll, empty", empty, `${firms.length} keys`),
+        figureOf(`poll, ${ITEMS} new items`, first, `each of ${firms.length} inboxes once`),
         figureOf(`poll, ${ITEMS} items`, full, `page ${digest}`),
         figureOf(`limit: bare ${LIMIT_SERVER} hello`, bare),
         { name: "empty ÷ limit", value: empty.perSecond / bare.perSecond, unit: "ratio" },
