@@ -37,7 +37,8 @@ export function addRecords(file: string, records: readonly KillRecord[]): readon
   return all;
 }
 
-const quantile = (values: readonly number[], share: number): number => {
+/** The value that so large a share of the values lies below. */
+export const quantile = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((left, right) => left - right);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
 };

@@ -3081,6 +3081,7 @@ begin
     join webhook_subscription as s on s.integrator_id = b.integrator_id and s.firm_id is null and s.deleted_at is null
       and s.active and not pg_visible_in_snapshot(f.transaction_id, s.seen_from)
       and connector_is_told(s.integrator_id, f.firm_id)
+    where (select 1 from webhook_delivery as x where x.subscription_id = s.id and x.event_id = f.id limit 1) is null
   ), added as (
     insert into webhook_delivery (
       id, subscription_id, endpoint_id, owner_id, firm_id, customer_ref, event_id, event, place, document_id, occurred_at,
@@ -4489,7 +4490,8 @@ begin
     for update;
   if not found then return; end if;
   select s.* into v_subscription from webhook_subscription as s
-    where s.id = v_dead.subscription_id and s.integrator_id is not distinct from p_integrator and s.deleted_at is null;
+    where s.id = v_dead.subscription_id and s.integrator_id is not distinct from p_integrator and s.deleted_at is null
+    for key share;
   if not found then return; end if;
   if not v_subscription.active then
     return query select 'inactive', v_dead.id, v_dead.subscription_id, v_dead.event_id;
@@ -4993,9 +4995,13 @@ AS $function$
       when p_owner is null then clock_timestamp()
       else clock_timestamp() + p_lease_ms * interval '1 millisecond'
     end,
-    case when s.endpoint_id is not null then p_owner end, case when s.endpoint_id is not null and p_owner is not null then clock_timestamp() end, clock_timestamp()
-  from webhook_subscription as s cross join unnest(p_events, p_data) as t (id, data)
-  where s.id = p_id and s.firm_id = p_firm and s.integrator_id is not distinct from p_integrator and s.deleted_at is null
+    case when s.endpoint_id is not null then p_owner end,
+    case when s.endpoint_id is not null and p_owner is not null then clock_timestamp() end, clock_timestamp()
+  from (
+    select w.id, w.firm_id, w.integrator_id, w.endpoint_id from webhook_subscription as w
+    where w.id = p_id and w.firm_id = p_firm and w.integrator_id is not distinct from p_integrator and w.deleted_at is null
+    for key share
+  ) as s cross join unnest(p_events, p_data) as t (id, data)
   returning id, event_id
 $function$
 

@@ -17,25 +17,45 @@ import { eventually } from "./eventually.js";
 import { api } from "./partners.js";
 import { killEverythingOn, startEngineProcess } from "./process.js";
 import type { EngineProcess } from "./process.js";
+import type { Random } from "./random.js";
 import { startReceiver, status } from "./receiver.js";
 
-const EVENTS_EACH = 40;
-const ANSWER_MS = 20;
+/** What happens before each kill. */
+const DOCUMENTS_EACH = 13;
+const EVENTS_OF_ONE = 3;
+const ANSWER_MAX_MS = 40;
+const OUTPUT_CHARS = 4_000;
+/** Kills of which the next one does not wait for the end. */
+const AT_ONCE_SHARE = 0.25;
 const ENV = { NATS_URL: "embedded" };
+
+/** What is killed, in turns. */
+export const KILLED = ["the engine", "its Postgres"] as const;
+type Killed = (typeof KILLED)[number];
+
+/** One kill. */
+interface Kill {
+  readonly killed: Killed;
+  /**
+   * Until everything that had happened was told, the start of a new process included; undefined where the next kill came
+   * while that was still under way.
+   */
+  readonly recovery_ms: number | undefined;
+}
 
 /** What became of the events. */
 export interface KillFigures {
-  readonly kills: number;
+  readonly kills: readonly Kill[];
   readonly events: number;
   /** Events that never came, and those that came and had not happened. */
   readonly lost: number;
   readonly unknown: number;
-  /** Calls beyond the first of an event. */
+  /** Calls beyond the first of an event; each has its id. */
   readonly twice: number;
+  /** Documents whose events came for the first time in another order than that in which they happened. */
+  readonly disordered: number;
   /** Deliveries that are not known to have arrived. */
   readonly open: number;
-  /** The longest time from a kill to the next call, the start of the new process included. */
-  readonly pause_max_ms: number;
 }
 
 class Life {
@@ -76,25 +96,61 @@ class Life {
   }
 }
 
-/** Makes events happen to documents of a firm, three to each, in one transaction. Safe to repeat. */
-async function happen(life: Life, firmId: string): Promise<string[]> {
-  const ids = Array.from({ length: EVENTS_EACH }, () => randomUUID());
-  const documents = ids.map((_, n) => ids[n - (n % 3)] ?? randomUUID());
+/** Events that have happened, those of a document in their order. */
+type Happened = readonly (readonly string[])[];
+
+/** Makes events happen to documents of a firm, a few to each, in one transaction. Safe to repeat. */
+async function happen(life: Life, firmId: string): Promise<Happened> {
+  const documents = Array.from({ length: DOCUMENTS_EACH }, () =>
+    Array.from({ length: EVENTS_OF_ONE }, () => randomUUID()),
+  );
+  const events = documents.flatMap((ids) => {
+    const documentId = randomUUID();
+    return ids.map((id) => ({ id, documentId }));
+  });
   await life.untilDone(
     (sql) => sql`
       insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at)
-      select id, document_id, ${firmId}, 'document.delivered', 'system', true, now()
-      from unnest(${ids}::uuid[], ${documents}::uuid[]) as e (id, document_id)
+      select e.id, e.document_id, ${firmId}, 'document.delivered', 'system', true, now()
+      from unnest(${events.map(({ id }) => id)}::uuid[], ${events.map(({ documentId }) => documentId)}::uuid[])
+        with ordinality as e (id, document_id, n) order by e.n
       on conflict (id) do nothing`,
   );
-  return ids;
+  return documents;
+}
+
+const isInOrder = (events: readonly string[], arrived: ReadonlyMap<string, number>): boolean =>
+  events.every((id, n) => n === 0 || (arrived.get(events[n - 1] ?? "") ?? 0) < (arrived.get(id) ?? 0));
+
+/** Compares what came with what has happened. */
+function compare(happened: Happened, calls: readonly string[]) {
+  // The first call of each event; bounded by the events of the run.
+  const arrived = new Map<string, number>();
+  for (const [at, id] of calls.entries()) if (!arrived.has(id)) arrived.set(id, at);
+  const all = new Set(happened.flat());
+  return {
+    events: all.size,
+    lost: [...all].filter((id) => !arrived.has(id)).length,
+    unknown: [...arrived.keys()].filter((id) => !all.has(id)).length,
+    twice: calls.length - arrived.size,
+    disordered: happened.filter((events) => !isInOrder(events, arrived)).length,
+  };
+}
+
+/** Waits until everything is told. @throws Error with what the engine has written */
+async function told(life: Life, isAllThere: () => boolean): Promise<void> {
+  try {
+    await eventually("everything is told", isAllThere);
+  } catch (error) {
+    throw new Error(`what the engine wrote: ${life.engine.output().slice(-OUTPUT_CHARS)}`, { cause: error });
+  }
 }
 
 /**
- * Kills so often, the engine and its Postgres in turns, each time while deliveries are under way, and waits until
+ * Kills so often, the engine and its Postgres in turns, each time at another moment of the deliveries, and waits until
  * everything is told. Leases of whoever was killed, and rests of endpoints, end by themselves.
  */
-export async function killWhileDelivering(kills: number): Promise<KillFigures> {
+export async function killWhileDelivering(count: number, random: Random): Promise<KillFigures> {
   await buildIfNeeded();
   const life = new Life();
   const receiver = await startReceiver();
@@ -102,7 +158,7 @@ export async function killWhileDelivering(kills: number): Promise<KillFigures> {
     receiver.script("/in", (response, call, nth) => {
       setTimeout(() => {
         status(200)(response, call, nth);
-      }, ANSWER_MS);
+      }, random.int(ANSWER_MAX_MS));
     });
     const arrived = (): string[] => receiver.at("/in").map(({ headers }) => headers["x-webhook-event-id"] ?? "");
     await life.start();
@@ -111,25 +167,24 @@ export async function killWhileDelivering(kills: number): Promise<KillFigures> {
       body: { url: `${receiver.origin}/in`, events: ["document.delivered"] },
     });
     if (made.status !== 201) throw new Error(`the subscription was answered ${made.status}`);
-    const happened: string[] = [];
-    let pause_max_ms = 0;
-    for (let kill = 0; kill < kills; kill += 1) {
+    const happened: Happened[] = [];
+    const isAllThere = (): boolean => new Set(arrived()).size >= happened.length * DOCUMENTS_EACH * EVENTS_OF_ONE;
+    const kills: Kill[] = [];
+    for (let nth = 0; nth < count; nth += 1) {
       const before = arrived().length;
-      happened.push(...(await happen(life, sender.firmId)));
-      await eventually("deliveries are under way", () => arrived().length > before + 2);
-      const killedAt = systemClock.now();
-      if (kill % 2 === 0) {
+      happened.push(await happen(life, sender.firmId));
+      const moment = before + random.int((DOCUMENTS_EACH * EVENTS_OF_ONE) / 2);
+      await eventually("deliveries are under way", () => arrived().length >= moment);
+      const killed = KILLED[nth % KILLED.length] ?? "the engine";
+      const killedAt = systemClock.monotonic();
+      if (killed === "the engine") {
         await life.engine.kill();
         await life.start();
       } else life.killPostgres();
-      const known = arrived().length;
-      await eventually(
-        "deliveries go on",
-        () => arrived().length > known || new Set(arrived()).size >= happened.length,
-      );
-      pause_max_ms = Math.max(pause_max_ms, systemClock.now() - killedAt);
+      const isNextAtOnce = nth + 1 < count && random.next() < AT_ONCE_SHARE;
+      if (!isNextAtOnce) await told(life, isAllThere);
+      kills.push({ killed, recovery_ms: isNextAtOnce ? undefined : Math.round(systemClock.monotonic() - killedAt) });
     }
-    await eventually("every event has arrived", () => new Set(arrived()).size >= happened.length);
     const open = await eventually("every delivery is known to have arrived", async () => {
       const [row] = await life.untilDone(
         (sql) => sql<{ n: number }[]>`
@@ -137,16 +192,7 @@ export async function killWhileDelivering(kills: number): Promise<KillFigures> {
       );
       return row?.n === 0 ? row : undefined;
     });
-    const [all, distinct] = [new Set(happened), new Set(arrived())];
-    return {
-      kills,
-      events: happened.length,
-      lost: happened.filter((id) => !distinct.has(id)).length,
-      unknown: [...distinct].filter((id) => !all.has(id)).length,
-      twice: arrived().length - distinct.size,
-      open: open.n,
-      pause_max_ms,
-    };
+    return { kills, ...compare(happened.flat(), arrived()), open: open.n };
   } finally {
     await life.end();
     await receiver.close();

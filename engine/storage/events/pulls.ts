@@ -87,7 +87,7 @@ export async function confirmEvents(
         and s.deleted_at is null and d.endpoint_id is null
     ), confirmed as (
       update webhook_delivery as d set status = 'SUCCESS', settled_at = clock_timestamp()
-      from named where d.id = named.id and d.settled_at is null
+      from named where d.id = named.id and d.settled_at is null and d.endpoint_id is null
     )
     select distinct event_id as "eventId" from named`;
   return rows.map(({ eventId }) => eventId);
@@ -103,7 +103,7 @@ export async function confirmEventsOfAll(sql: Sql, partner: PullPartner, ids: re
         and s.firm_id in (${consenting(sql, partner, "webhooks:write")})
     ), confirmed as (
       update webhook_delivery as d set status = 'SUCCESS', settled_at = clock_timestamp()
-      from named where d.id = named.id and d.settled_at is null
+      from named where d.id = named.id and d.settled_at is null and d.endpoint_id is null
     )
     select distinct event_id as "eventId" from named`;
   return rows.map(({ eventId }) => eventId);

@@ -176,7 +176,15 @@ export const DURABILITY: readonly FaultRow[] = [
       "integration/webhooks-killed",
       "${KILLS} kills of the engine and of its database lose no event, and ids tell apart what comes twice",
     ),
-    by("faults/webhooks", "webhooks: ${KILLS} kills of the engine and of its database lose no event"),
+    by(
+      "faults/webhooks",
+      "webhooks: ${KILLS} kills of the engine and of its database lose no event",
+      "webhooks: every pair of statements about the same deliveries, in every order of their locks, loses nothing",
+    ),
+    by(
+      "integration/webhooks-interleaved",
+      "two statements about the same deliveries lose nothing, whichever is first and wherever it waits (SEED=${SEED})",
+    ),
   ),
   partly(
     "no file system that forgets unsynced pages is at hand; that Postgres syncs a commit before its answer is taken from its documentation",
