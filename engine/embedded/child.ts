@@ -125,7 +125,8 @@ interface ChildSpec {
   readonly args: readonly string[];
   /** The directory the child works in; an orphan is recognised by it. */
   readonly cwd: string;
-  readonly env?: Record<string, string>;
+  /** All that it gets: our own environment has secrets. */
+  readonly env: Record<string, string>;
   readonly uid?: number;
   readonly gid?: number;
   /** From the gentlest to the last. */
@@ -156,8 +157,12 @@ interface Started {
  * Starts the process in a session of its own, so that Ctrl-C reaches us and not it: we stop it when we have drained.
  */
 async function spawnChild(spec: ChildSpec): Promise<Started> {
-  const options: SpawnOptions = { cwd: spec.cwd, stdio: ["ignore", "ignore", "pipe"], detached: true };
-  if (spec.env !== undefined) options.env = spec.env;
+  const options: SpawnOptions = {
+    cwd: spec.cwd,
+    env: spec.env,
+    stdio: ["ignore", "ignore", "pipe"],
+    detached: true,
+  };
   if (spec.uid !== undefined) options.uid = spec.uid;
   if (spec.gid !== undefined) options.gid = spec.gid;
   const child = spawn(spec.file, [...spec.args], options);

@@ -9,6 +9,7 @@ import { createConnection, createServer } from "node:net";
 import { join } from "node:path";
 
 import { EmbeddedError, isProgramOn, stopProcess, superviseChild } from "./child.js";
+import { childEnvironment } from "../base/config.js";
 import { LIMITS } from "../base/limits.js";
 import type { Log } from "../base/log.js";
 
@@ -172,6 +173,7 @@ export async function startNatsServer(options: {
     file: options.program,
     args: ["-c", file],
     cwd: directory,
+    env: childEnvironment(),
     stopSignals: STOP_SIGNALS,
     ready: () => greets(config.port),
     beforeRestart: writeConfig,

@@ -1,7 +1,8 @@
 /**
  * What names a document to people, tells of money or was written by hand is sealed wherever it is kept. Method: a real
  * engine sends, receives, answers, tells, stages and drafts documents full of marked words; every row of every table is
- * searched for them, as they are, in base64 and in hex.
+ * searched for them, as they are, in base64 and in hex. With marked secrets the same is asked of everything that an
+ * engine writes: its log, metrics, refusals and files.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -16,84 +17,42 @@ import { resealFacts } from "../../engine/storage/keyring/reseal-facts.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
 import { rotateMaster } from "../../gateway/commands/keys/rotate-master.js";
+import { keepQuarantined } from "../../gateway/start/data-dir.js";
+import type { QuarantinedJob } from "../../validators/pool.js";
 import { boxClient } from "../support/box.js";
+import { CONFIGURED, filesSaying, secretsIn, tablesSaying, WORDS } from "../support/canaries.js";
+import { markedInvoice, tellCanaryStory } from "../support/canary-story.js";
 import { connectorCalls, connectorInvoice } from "../support/connector.js";
-import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
+import { accessToken, send, sendParts, startTestEngine } from "../support/engine.js";
 import type { TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { api } from "../support/partners.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
+import { startReceiver } from "../support/receiver.js";
 import { newDocumentRow, sealedDocumentRow, seedFirm } from "../support/seed.js";
-
-/** Words that stand in documents and answers, and nowhere else. */
-const WORDS = {
-  number: "CANARY-NUMBER-4711",
-  draft: "CANARY-DRAFT-4712",
-  staged: "CANARY-STAGED-4713",
-  order: "CANARY-ORDER-4714",
-  buyer: "CANARY-BUYER-4715",
-  preceding: "CANARY-PRECEDING-4716",
-  note: "CANARY-NOTE-4717",
-  answer: "CANARY-ANSWER-4718",
-} as const;
-
-/** The forms in which octets stand in a row: as text, in hex, and in base64 at each of its three places. */
-function formsOf(word: string): string[] {
-  const bytes = Buffer.from(word);
-  const shifted = [0, 1, 2].map((shift) =>
-    Buffer.concat([Buffer.alloc(shift), bytes])
-      .toString("base64")
-      .slice(shift === 0 ? 0 : 4, -4),
-  );
-  return [word, bytes.toString("hex"), ...shifted];
-}
 
 let t: TestEngine;
 let senderToken: string;
 let receiverToken: string;
 
 beforeAll(async () => {
-  t = await startTestEngine({ transport: "as4" });
+  t = await startTestEngine({
+    transport: "as4",
+    config: {
+      LOG_LEVEL: "debug",
+      MASTER_KEY: Buffer.from(CONFIGURED["master key"]),
+      ADMIN_TOKEN: CONFIGURED["admin token"],
+      AS4_KEYSTORE_PASSWORD: CONFIGURED["keystore password"],
+      PFS_WEBHOOK_SECRET: CONFIGURED["secret of the tax authority"],
+    },
+  });
   senderToken = await accessToken(t.sandbox, t.sandbox.sender);
   receiverToken = await accessToken(t.sandbox, t.sandbox.receiver);
 });
 afterAll(() => t.stop());
 
-/** A document with every word that an invoice has a place for. */
-function marked(number: string): string {
-  const { sender, receiver } = t.sandbox;
-  return invoiceXml(sender.participantId, receiver.participantId, { number, lines: 97 })
-    .replace("Thank you for your order.", WORDS.note)
-    .replace("Purchasing 4100", WORDS.buyer)
-    .replace(/<cac:OrderReference><cbc:ID>[^<]*/, `<cac:OrderReference><cbc:ID>${WORDS.order}`)
-    .replace(
-      /(<\/cac:OrderReference>)/,
-      `$1<cac:BillingReference><cac:InvoiceDocumentReference><cbc:ID>${WORDS.preceding}</cbc:ID></cac:InvoiceDocumentReference></cac:BillingReference>`,
-    );
-}
-
 const amountOf = (xml: string): string => /<cbc:PayableAmount[^>]*>([^<]+)</.exec(xml)?.[1] ?? "no amount";
-
-/** Tables in which a word stands in any form. */
-async function tablesSaying(word: string): Promise<string[]> {
-  const { sql } = t.db;
-  const tables = await sql<{ readonly table: string }[]>`
-    select table_name as table from information_schema.tables
-    where table_schema = 'public' and table_type = 'BASE TABLE'`;
-  const forms = formsOf(word);
-  const found: string[] = [];
-  for (const { table } of tables) {
-    const rows = await sql`
-      select 1 from ${sql(table)} as t
-      where exists (
-        select 1 from unnest(${forms}::text[]) as f (form) where position(lower(f.form) in lower(t::text)) > 0
-      )
-      limit 1`;
-    if (rows.length > 0) found.push(table);
-  }
-  return found.sort();
-}
 
 test("a document is sent, received, told of and answered, another one waits in the Box, a third is staged in the Connector; none of their words stands in the database", async () => {
   const invoice = { xml: "", received: "" };
@@ -101,7 +60,7 @@ test("a document is sent, received, told of and answered, another one waits in t
   const [from, to] = [sandbox.sender.participantId, sandbox.receiver.participantId];
   const subscription = await api(t, senderToken, "POST /webhooks", { body: { url: null } });
   expect(subscription.status, subscription.text).toBe(201);
-  invoice.xml = marked(WORDS.number);
+  invoice.xml = markedInvoice(sandbox, WORDS.number);
   const sent = await send(
     sandbox,
     { participantId: from, token: senderToken },
@@ -117,7 +76,10 @@ test("a document is sent, received, told of and answered, another one waits in t
   });
   expect(answer.status, answer.text).toBe(200);
   const box = await boxClient(t, senderToken);
-  await box.made({ payloadXml: marked(WORDS.draft), scheduledFor: new Date(Date.now() + 3_600_000).toISOString() });
+  await box.made({
+    payloadXml: markedInvoice(t.sandbox, WORDS.draft),
+    scheduledFor: new Date(Date.now() + 3_600_000).toISOString(),
+  });
   const connector = connectorCalls(sandbox, await accessToken(sandbox, sandbox.integrator));
   const staged = await connector(
     "POST",
@@ -139,14 +101,49 @@ test("a document is sent, received, told of and answered, another one waits in t
   expect((await api(t, senderToken, "GET /events/pull")).text).toContain(WORDS.number);
   expect((await api(t, receiverToken, `GET /documents/${invoice.received}/responses`)).text).toContain(WORDS.answer);
 
+  await t.db.sql`analyze`;
   const words = { ...WORDS, amount: amountOf(invoice.xml) };
-  const found = await Promise.all(
-    Object.entries(words).map(async ([name, word]) => [name, await tablesSaying(word)] as const),
-  );
-  expect(Object.fromEntries(found.filter(([, tables]) => tables.length > 0))).toEqual({
+  expect(await tablesSaying(t.db.sql, words)).toEqual({
     // The words of another access point's answer stand in the timeline of the document.
     answer: ["document_event"],
   });
+});
+
+test("no secret and no word of a document stands in the log at its most talkative, in metrics, in refusals, in the database or in files", async () => {
+  const hook = await startReceiver();
+  const { secrets, refusals } = await tellCanaryStory(t.sandbox, hook);
+  await hook.close();
+  // ebMS errors are answers with 200.
+  for (const [name, { status, text }] of Object.entries(refusals))
+    expect(status >= 400 || text.includes("EBMS:"), name).toBe(true);
+  // What kills two workers is kept as a file for the operator.
+  const killer = Buffer.from(WORDS.refused.repeat(1_000));
+  keepQuarantined(t.dataDir, createSealer([Buffer.from(CONFIGURED["master key"])]), {
+    sha256: "0".repeat(64),
+    input: { bytes: killer },
+  } as unknown as QuarantinedJob);
+
+  const marked = { ...WORDS, ...CONFIGURED, ...secrets };
+  const metrics = await (await fetch(`${t.engine.adminUrl}/metrics`)).text();
+  expect(metrics).toContain("kurier_http_requests_total");
+  expect(t.lines.length).toBeGreaterThan(0);
+  expect(secretsIn(marked, t.lines.join(""))).toEqual([]);
+  expect(secretsIn(marked, metrics)).toEqual([]);
+  for (const [name, { text, headers }] of Object.entries(refusals))
+    expect(secretsIn(marked, `${JSON.stringify([...headers])}${text}`), name).toEqual([]);
+  // The sandbox's own file tells its makers how to call it.
+  expect(filesSaying(t.dataDir, marked, /^sandbox\.json$/)).toEqual([]);
+  await t.db.sql`analyze`;
+  expect(await tablesSaying(t.db.sql, { ...CONFIGURED, ...secrets, refused: WORDS.refused })).toEqual({});
+});
+
+test("the search finds a secret in each form in which it could stand", () => {
+  const word = WORDS.number;
+  for (const shift of [0, 1, 2])
+    expect(secretsIn({ word }, Buffer.from(`${"x".repeat(shift)}${word} `).toString("base64"))).toEqual(["word"]);
+  expect(secretsIn({ word }, Buffer.from(word).toString("hex"))).toEqual(["word"]);
+  expect(secretsIn({ word }, `{"a":"${word}"}`)).toEqual(["word"]);
+  expect(secretsIn({ word }, word.slice(1))).toEqual([]);
 });
 
 describe("facts that were stored before they were sealed", () => {
