@@ -6,27 +6,13 @@ import { expect, test } from "vitest";
 import { faultsPage, PAGE } from "../faults/table/page.js";
 import type { FaultRow } from "../faults/table/row.js";
 import { FAMILIES } from "../faults/table/table.js";
+import { missingTests } from "../support/shown.js";
 import { ROOT } from "../support/sources.js";
 
 const rows: readonly FaultRow[] = FAMILIES.flatMap((family) => family.rows);
 
-const sources = new Map<string, string>();
-/** The text of a test file, read once: to parse them all would take seconds. */
-function textOf(path: string): string {
-  const text = sources.get(path) ?? readFileSync(join(ROOT, path), "utf8");
-  sources.set(path, text);
-  return text;
-}
-
-/** Whether a file has a title, as a string of its own. */
-const hasTitle = (path: string, title: string): boolean =>
-  ['"', "'", "`"].some((quote) => textOf(path).includes(`${quote}${title}${quote}`));
-
 /** Tests that a row names and that are not there. */
-const gone = ({ id, shown }: FaultRow): string[] =>
-  shown.flatMap(({ file, titles: named }) =>
-    named.filter((title) => !hasTitle(file, title)).map((title) => `${id}: ${file}: ${title}`),
-  );
+const gone = ({ id, shown }: FaultRow): string[] => missingTests(shown).map((missing) => `${id}: ${missing}`);
 
 test("the table of faults has each row of the design once, in its order", () => {
   for (const { prefix, count, rows: own } of FAMILIES) {
