@@ -49,6 +49,7 @@ export const COMMAND_FILES: readonly CommandFile[] = [
   },
   { words: ["top"], load: async () => [(await import("./commands/operating/top.js")).topCommand] },
   { words: ["doctor"], load: async () => [(await import("./commands/operating/doctor.js")).doctorCommand] },
+  { words: ["probe"], load: async () => [(await import("./commands/probe/probe.js")).probeCommand] },
   { words: ["reconcile"], load: async () => [(await import("./commands/reconcile.js")).reconcileCommand] },
   { words: ["env"], load: async () => [(await import("./commands/env.js")).envCommand] },
   { words: ["evidence"], load: async () => [(await import("./commands/keeping/evidence.js")).evidenceVerifyCommand] },

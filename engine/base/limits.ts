@@ -406,6 +406,24 @@ export const LIMITS = {
   /** How often the demo asks whether its document has arrived. Ours. */
   demo_poll_ms: 25,
   /**
+   * kurier probe: connections at once, what is waited for an answer and for the end of a slow one, how often it looks,
+   * how long a connection is quiet behind a whole answer before nothing more is expected, and what is read. Ours.
+   */
+  probe_connections: 4,
+  probe_answer_ms: 20 * SECOND_MS,
+  probe_slow_ms: 90 * SECOND_MS,
+  probe_look_ms: 20,
+  probe_settled_ms: 400,
+  probe_answer_chars_max: 4 * MiB,
+  /** What a probe sends: an octet each so often, and how many; what is unpacked, nested and long. Ours. */
+  probe_trickle_ms: 500,
+  probe_trickle_octets: 200,
+  probe_bomb_bytes: 64 * MiB,
+  probe_levels: 100_000,
+  probe_xml_levels: 50_000,
+  probe_long_token_chars: 1_000_000,
+  probe_signature_chars: 342,
+  /**
    * Requests under way at once on a node; more are answered 503 unread. Ours: 2,000 × 25 MB never happens at 64 KB
    * typical.
    */

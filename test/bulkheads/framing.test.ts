@@ -6,6 +6,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 
+import { ambiguousHeads, BROKEN_OFF, LAX_CHUNKS, OVERSIZED_HEADS } from "../../gateway/commands/probe/framing.js";
 import { route } from "../../gateway/contract/route.js";
 import type { Route } from "../../gateway/contract/route.js";
 import { serverForms, startGateway, testCaller, wire, WireClient } from "../support/gateway.js";
@@ -71,15 +72,7 @@ describe.each(serverForms)("the %s form", (form) => {
     return answers;
   }
 
-  const LAX: readonly (readonly [name: string, body: string])[] = [
-    ["a size that a bare LF ends", "5\nhello\r\n0\r\n\r\n"],
-    ["two other octets behind a chunk", "5\r\nhelloXX0\r\n\r\n"],
-    ["an end that is none", "5\r\nhello\r\n0\r\nZZ"],
-    ["an extension with a bare LF", "5;a\nb\r\nhello\r\n0\r\n\r\n"],
-    ["a size with a bare CR", "5\rhello\r\n0\r\n\r\n"],
-  ];
-
-  test.each(LAX)("nothing behind a chunked body with %s is taken for a request", async (_name, body) => {
+  test.each(LAX_CHUNKS)("nothing behind a chunked body with %s is taken for a request", async (_name, body) => {
     for (const path of ["/api/v1/none", "/api/v1/bearer", "/api/v1/nowhere"]) {
       // What is never complete ends with the client, who has sent all that it will.
       const client = new WireClient(gateway.port).send(
@@ -107,10 +100,7 @@ describe.each(serverForms)("the %s form", (form) => {
   /** uWebSockets.js refuses these itself, in a line of its own; what it leaves to us is answered as by the other form. */
   const BARE_IN_UWS = new Set(["two Hosts", "one Host twice", "a length and chunks"]);
   const AMBIGUOUS: readonly (readonly [name: string, headers: string])[] = [
-    ["two Hosts", "Host: x\r\nHost: y\r\nContent-Length: 0\r\n"],
-    ["one Host twice", "Host: x\r\nHost: x\r\nContent-Length: 0\r\n"],
-    ["two lengths", "Host: x\r\nContent-Length: 0\r\nContent-Length: 0\r\n"],
-    ["a length and chunks", "Host: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n"],
+    ...ambiguousHeads("x"),
     // Where uWebSockets.js meets a header without a name it reads no further one, and no one can tell.
     ...(form === "node" ? [["a header without a name", "Host: x\r\n: y\r\nContent-Length: 0\r\n"] as const] : []),
   ];
@@ -133,23 +123,19 @@ describe.each(serverForms)("the %s form", (form) => {
     },
   );
 
-  test.each([
-    ["many octets", `X-A: ${"a".repeat(17_000)}\r\n`],
-    ["many octets in many headers", Array.from({ length: 90 }, (_, i) => `X-${i}: ${"a".repeat(300)}\r\n`).join("")],
-  ])("a head of too %s is answered 431 in the words of its family and with its id", async (_name, headers) => {
-    const [answer] = await answersTo(`GET /sapi/v1/none HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
-    expect(answer?.status).toBe(431);
-    expect(answer?.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
-    expect(JSON.parse(answer?.body ?? "")).toMatchObject({ error: { category: "VALIDATION", code: "VALIDATION" } });
-  });
+  test.each(OVERSIZED_HEADS)(
+    "a head of too %s is answered 431 in the words of its family and with its id",
+    async (_name, headers) => {
+      const [answer] = await answersTo(`GET /sapi/v1/none HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
+      expect(answer?.status).toBe(431);
+      expect(answer?.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
+      expect(JSON.parse(answer?.body ?? "")).toMatchObject({ error: { category: "VALIDATION", code: "VALIDATION" } });
+    },
+  );
 
   test("a request whose body breaks off is answered once, or not at all", async () => {
     for (const path of ["/api/v1/none", "/api/v1/nowhere"])
-      for (const body of [
-        "Content-Length: 10\r\n\r\nhalf",
-        "Transfer-Encoding: chunked\r\n\r\nA\r\nhalf",
-        "Transfer-Encoding: chunked\r\n\r\nzz\r\nhalf",
-      ]) {
+      for (const [, body] of BROKEN_OFF) {
         const client = new WireClient(gateway.port).send(`POST ${path} HTTP/1.1\r\nHost: x\r\n${body}`);
         client.socket.end();
         await client.closed();

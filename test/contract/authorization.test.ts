@@ -15,6 +15,7 @@ import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
 import { signAccessToken } from "../../engine/identity/tokens/access-tokens.js";
 import { createSigningKeys } from "../../engine/identity/tokens/signing-keys.js";
 import { createSealer } from "../../engine/storage/sealer.js";
+import { probe, targetOf } from "../../gateway/commands/probe/probe.js";
 import type { Route } from "../../gateway/contract/route.js";
 import { accessToken, http, invoiceXml, sapi, send, sendParts, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, TestEngine } from "../support/engine.js";
@@ -482,6 +483,13 @@ describe.each(serverForms)("the %s form with the preview of onboarding off", (fo
       expect((await ask(as(lacking))).status).toBe(isOpen ? 503 : 403);
     },
   );
+
+  test("kurier probe finds every hostile request answered as it must be", async () => {
+    const verdicts = await probe(targetOf(new URL(t.sandbox.baseUrl).origin), true);
+    const failed = verdicts.filter(({ holds }) => !holds);
+    expect(failed.map(({ case: { name }, seen }) => [name, seen.answers, seen.isEnded])).toEqual([]);
+    expect(verdicts.length).toBeGreaterThan(40);
+  });
 });
 
 test("a row about received documents says that it is: a firm that only sends has none", () => {

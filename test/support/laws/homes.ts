@@ -17,7 +17,10 @@ const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [/^node:(http|https|http2)$/, /^gateway\/http\/server-(node|uws)\.ts$|^engine\/peppol\/network\/http\.ts$/],
   [/^node:child_process$/, /^engine\/embedded\//],
   [/^node:(dns|dns\/promises)$/, /^engine\/peppol\/network\//],
-  [/^node:(net|tls|dgram)$/, /^engine\/(peppol\/network|embedded)\/|^gateway\/http\/(server-node|claim-port)\.ts$/],
+  [
+    /^node:(net|tls|dgram)$/,
+    /^engine\/(peppol\/network|embedded)\/|^gateway\/(http\/(server-node|claim-port)|commands\/probe\/wire)\.ts$/,
+  ],
   [/^node:worker_threads$/, /^validators\/(batches|wss\/keys)\.ts$/],
   [
     /^node:fs(\/promises)?$/,
