@@ -37,18 +37,30 @@ export function targetOf(text: string): Target {
  */
 export async function probe(target: Target, isQuick: boolean): Promise<readonly ProbeVerdict[]> {
   const cases = probeCases(target).filter(({ isSlow }) => !isQuick || isSlow === undefined);
-  const verdicts = new Map<ProbeCase, ProbeVerdict>();
-  // What waits longest goes first, beside all others.
-  const waiting = cases.toSorted((a, b) => Number(b.isSlow ?? false) - Number(a.isSlow ?? false));
-  const work = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const patience_ms = next.isSlow === true ? LIMITS.probe_slow_ms : LIMITS.probe_answer_ms;
-      const seen = await exchange(target, next.sending, patience_ms);
-      verdicts.set(next, { case: next, seen, holds: next.expectation.holds(seen) });
-    }
+  const judge = async (one: ProbeCase): Promise<ProbeVerdict> => {
+    const seen = await exchange(
+      target,
+      one.sending,
+      one.isSlow === true ? LIMITS.probe_slow_ms : LIMITS.probe_answer_ms,
+    );
+    return { case: one, seen, holds: one.expectation.holds(seen) };
   };
-  await Promise.all(Array.from({ length: LIMITS.probe_connections }, work));
-  return cases.flatMap((one) => verdicts.get(one) ?? []);
+  // What waits for the end of a patience is asked beside all others, which come a few at a time.
+  const slow = cases.filter(({ isSlow }) => isSlow === true);
+  const quick = cases.filter(({ isSlow }) => isSlow !== true);
+  const [patient, others] = await Promise.all([Promise.all(slow.map(judge)), inTurns(quick, judge)]);
+  return [...others, ...patient];
+}
+
+/** Judges a few cases at a time. */
+async function inTurns(
+  cases: readonly ProbeCase[],
+  judge: (one: ProbeCase) => Promise<ProbeVerdict>,
+): Promise<readonly ProbeVerdict[]> {
+  const found: ProbeVerdict[] = [];
+  for (let at = 0; at < cases.length; at += LIMITS.probe_connections)
+    found.push(...(await Promise.all(cases.slice(at, at + LIMITS.probe_connections).map(judge))));
+  return found;
 }
 
 const cameOf = ({ answers, isEnded }: Seen): string => {

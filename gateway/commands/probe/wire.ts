@@ -25,7 +25,7 @@ export interface Sending {
 }
 
 /** One answer as it came; its header names are in lower case. */
-export interface ProbeAnswer {
+interface ProbeAnswer {
   readonly status: number;
   readonly head: string;
   readonly body: string;
