@@ -1,6 +1,7 @@
 /** The `kurier` command: one table of commands, one way to fail. */
 import { ConfigError } from "../engine/base/config.js";
 import { EmbeddedError, PathError } from "../engine/embedded/embedded.js";
+import { FirmKeyFailure } from "../engine/storage/keyring/firm-key-files.js";
 import { MasterKeyError } from "../engine/storage/keyring/keyring.js";
 import { MigrationError } from "../engine/storage/migrate.js";
 import { DatabaseError } from "../engine/storage/unusable.js";
@@ -83,6 +84,7 @@ const FOR_OPERATORS = [
   DatabaseError,
   EmbeddedError,
   ListenError,
+  FirmKeyFailure,
   MasterKeyError,
   MigrationError,
   PathError,

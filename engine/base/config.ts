@@ -23,6 +23,9 @@ export const REVOCATION_MODES = ["off", "soft", "hard"] as const;
 /** When the schema is brought up to date: by a start that finds it behind, or by `kurier migrate` alone. */
 export const MIGRATE_MODES = ["at-start", "by-command"] as const;
 type MigrateMode = (typeof MIGRATE_MODES)[number];
+/** What a process does with the keys of firms: seals under them, or only opens what others have sealed. */
+export const FIRM_KEY_USES = ["seal", "open"] as const;
+export type FirmKeyUse = (typeof FIRM_KEY_USES)[number];
 
 /** A value that cannot be used; the message is the sentence the operator reads. */
 class Malformed extends Error {}
@@ -260,6 +263,18 @@ export const VARIABLES = {
     urlOf("file"),
     undefined,
   ),
+  FIRM_KEYS: row<string | undefined>(
+    "none: one key seals what belongs to all firms",
+    "file:DIRECTORY, shared by all processes and saved apart from the database: a key for each firm, which ends with it.",
+    urlOf("file"),
+    undefined,
+  ),
+  FIRM_KEYS_USE: row<FirmKeyUse | undefined>(
+    "seal, with FIRM_KEYS",
+    "seal, or open: nodes that get FIRM_KEYS one after another only open, until all of them have it.",
+    oneOf(FIRM_KEY_USES),
+    undefined,
+  ),
   VALIDATOR_THREADS: row<number>(
     "cores - 1, at least 1",
     "Threads that validate and sign.",
@@ -357,6 +372,7 @@ const OUR_PREFIXES = [
   "PUBLIC_URL",
   "ADMIN_",
   "FIRM_KEY_",
+  "FIRM_KEYS",
   "TRUSTED_",
   "CHUNKED_",
   "HTTP_SERVER",
@@ -424,10 +440,14 @@ function productionSentences(config: Config): string[] {
 }
 
 /** Refuses variables that have no effect without another one, which was probably forgotten. */
-const relationSentences = (config: Config): string[] =>
-  config.SML_SMP_ID !== undefined && config.PUBLIC_URL === undefined
+const relationSentences = (config: Config): string[] => [
+  ...(config.SML_SMP_ID !== undefined && config.PUBLIC_URL === undefined
     ? ["PUBLIC_URL must be set when SML_SMP_ID is: the network finds our SMP by it."]
-    : [];
+    : []),
+  ...(config.FIRM_KEYS_USE !== undefined && config.FIRM_KEYS === undefined
+    ? ["FIRM_KEYS must be set when FIRM_KEYS_USE is: it says what its keys are for."]
+    : []),
+];
 
 /**
  * Reads and checks the environment.

@@ -932,6 +932,10 @@ export const LIMITS = {
   reseal_batch: 100,
   /** Documents whose facts are looked at, and sealed where they are not, by one statement. Ours: 600 octets each. */
   reseal_facts_batch: 500,
+  /** Firms whose keys a process holds: 300 octets each, 15 MB. Others are read from their file. Ours. */
+  firm_keys_held: 50_000,
+  /** How long a process holds a key that another may have erased meanwhile; to read it again takes 0.1 ms. Ours. */
+  firm_key_held_ms: HOUR_MS,
   /** How long one migration may run before it is given up and the start fails. */
   migration_timeout_ms: 10 * MINUTE_MS,
   /** How long a migration waits for a table that others use: so long do those who come later wait behind it. */

@@ -55,16 +55,17 @@ export async function newServiceMessage(
   parts: MessageParts,
 ): Promise<NewServiceMessage> {
   const { payload, id = newId(ports.clock), firmId, about, note, ...rest } = parts;
-  const { sha256, sealed } = await packPayload(ports.sealer, id, payload);
+  const sealer = await ports.sealer.forFirm(firmId);
+  const { sha256, sealed } = await packPayload(sealer, id, payload);
   return {
     ...rest,
     id,
     firmId,
     about,
-    noteSealed: note === undefined ? undefined : ports.sealer.seal(Buffer.from(note), noteContext(id)),
+    noteSealed: note === undefined ? undefined : sealer.seal(Buffer.from(note), noteContext(id)),
     as4MessageId: newMessageId(),
     sbdhInstanceId: randomUUID(),
-    payloadKeyId: ports.sealer.keyId,
+    payloadKeyId: sealer.keyId,
     payloadSealed: sealed,
     payloadSha256: sha256,
     createdAt: ports.clock.now(),

@@ -2,13 +2,25 @@
 import type { Clock } from "../base/clock.js";
 import type { FirmId } from "../base/ids.js";
 import { closeFirm, eraseFirmRows } from "../storage/identity/erasure.js";
+import type { FirmKeyFiles } from "../storage/keyring/firm-key-files.js";
 import type { FirmClosure } from "../storage/identity/erasure.js";
 import type { Sql } from "../storage/sql.js";
 import { OPERATOR, stampOf } from "./audit.js";
 
-/** Closes a firm and removes what it sent and received. Safe to repeat, and to break off. */
+interface ErasurePorts {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  /** Where firms have keys of their own. @default they have none */
+  readonly firmKeys?: Pick<FirmKeyFiles, "erase"> | undefined;
+}
+
+/**
+ * Closes a firm, removes what it sent and received, and its key last: while rows are left that it opens, whoever broke
+ * off can begin again. Safe to repeat.
+ * @throws FirmKeyFailure when the directory of keys is away
+ */
 export async function eraseFirm(
-  { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
+  { sql, clock, firmKeys }: ErasurePorts,
   firmId: FirmId,
 ): Promise<{ readonly closure: FirmClosure; readonly rows: number }> {
   const closure = await closeFirm(sql, firmId, clock.now(), stampOf(OPERATOR, clock));
@@ -19,5 +31,6 @@ export async function eraseFirm(
       if (some === 0) break;
       rows += some;
     }
+  if (closure === "closed") await firmKeys?.erase(firmId);
   return { closure, rows };
 }

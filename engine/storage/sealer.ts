@@ -1,8 +1,9 @@
-/** Encryption at rest: AES-256-GCM under a master key, whose id is stored beside each sealed value. */
+/** Encryption at rest: AES-256-GCM under a master key, or a firm's; its id is stored beside each sealed value. */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from "node:crypto";
 import type { CipherGCM, DecipherGCM } from "node:crypto";
 
 import { randomOctets } from "../base/ids.js";
+import type { FirmId } from "../base/ids.js";
 import { inSlices } from "./payloads/slices.js";
 
 const NONCE_BYTES = 12;
@@ -33,11 +34,64 @@ export interface Sealer {
   sealInSlices(plain: Uint8Array, context: string): Promise<Buffer>;
   /** The same for large values: the event loop turns in between. @throws Error as `open` does */
   openInSlices(keyId: string, sealed: Uint8Array, context: string): Promise<Buffer>;
+  /** Whether what belongs to a firm is sealed under a key of its own. */
+  readonly isByFirm: boolean;
+  /**
+   * Who seals what belongs to a firm: under a key of its own where firms have keys, else under the master key. It opens
+   * and digests as this one does.
+   * @param firmId  undefined for what belongs to no firm
+   * @throws FirmKeyGone when the firm was erased; Error when the directory of keys is away
+   */
+  forFirm(firmId: FirmId | undefined): Promise<Sealer>;
 }
+
+/** How the ids of firms' keys begin; the rest is the firm's id. Those of master keys are hex digits. */
+export const FIRM_KEY_PREFIX = "firm:";
 
 /** The first 16 hex digits of the key's SHA-256: names a key without telling anything of it. */
 const idOf = (key: Uint8Array): string =>
   createHash("sha256").update("kurier master key id").update(key).digest("hex").slice(0, 16);
+
+/** What one key seals and opens; the key is never asked for again. */
+export interface KeyBox {
+  /** As Sealer.seal. */
+  seal(plain: Uint8Array, context: string): Buffer;
+  /** As Sealer.sealInSlices. */
+  sealInSlices(plain: Uint8Array, context: string): Promise<Buffer>;
+  /** As Sealer.open. @throws Error when the bytes or their context are not those that were sealed */
+  open(sealed: Uint8Array, context: string): Buffer;
+  /** As Sealer.openInSlices. @throws Error as `open` does */
+  openInSlices(sealed: Uint8Array, context: string): Promise<Buffer>;
+}
+
+/** @param root  32 bytes, of which the key of the cipher is derived */
+export function boxOf(root: Uint8Array): KeyBox {
+  const key = Buffer.from(hkdfSync("sha256", root, "", "kurier payload encryption", 32));
+  return {
+    seal: (plain, context) => {
+      const { nonce, cipher } = sealing(key, context);
+      return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+    },
+    open: (sealed, context) => {
+      const { decipher, ciphertext } = opening(key, sealed, context);
+      return Buffer.concat([decipher.update(ciphertext), decipher.final()]);
+    },
+    sealInSlices: async (plain, context) => {
+      const { nonce, cipher } = sealing(key, context);
+      const sealed = Buffer.allocUnsafeSlow(NONCE_BYTES + plain.length + TAG_BYTES);
+      sealed.set(nonce);
+      await writeSlices(sealed, NONCE_BYTES, plain, cipher);
+      sealed.set(cipher.getAuthTag(), NONCE_BYTES + plain.length);
+      return sealed;
+    },
+    openInSlices: async (sealed, context) => {
+      const { decipher, ciphertext } = opening(key, sealed, context);
+      const plain = Buffer.allocUnsafeSlow(ciphertext.length);
+      await writeSlices(plain, 0, ciphertext, decipher);
+      return plain;
+    },
+  };
+}
 
 /**
  * @param master 32 bytes; the first key seals, every key opens, so that a rotation can be read while it lasts
@@ -48,18 +102,19 @@ export function createSealer(
   digesting: Uint8Array = master.at(-1) ?? master[0],
 ): Sealer {
   const digestKey = Buffer.from(hkdfSync("sha256", digesting, "", "kurier digests", 32));
-  const derived = master.map((key) => ({
-    id: idOf(key),
-    key: Buffer.from(hkdfSync("sha256", key, "", "kurier payload encryption", 32)),
-  }));
-  const [current] = derived;
+  const boxes = master.map((key) => ({ id: idOf(key), box: boxOf(key) }));
+  const [current] = boxes;
   if (current === undefined) throw new Error("a sealer needs a key");
-  const keyOf = (keyId: string): Buffer => {
-    const found = derived.find((candidate) => candidate.id === keyId);
-    if (found === undefined) throw new Error("sealed under a master key that is not configured");
-    return found.key;
+  const boxNamed = (keyId: string): KeyBox => {
+    const found = boxes.find(({ id }) => id === keyId);
+    if (found !== undefined) return found.box;
+    throw new Error(
+      keyId.startsWith(FIRM_KEY_PREFIX)
+        ? "sealed under the key of a firm, and FIRM_KEYS is not set"
+        : "sealed under a master key that is not configured",
+    );
   };
-  return {
+  const sealer: Sealer = {
     keyId: current.id,
     digest: (text, context) =>
       createHmac("sha256", digestKey)
@@ -69,29 +124,14 @@ export function createSealer(
         .digest()
         .subarray(0, DIGEST_BYTES)
         .toString("base64url"),
-    seal: (plain, context) => {
-      const { nonce, cipher } = sealing(current.key, context);
-      return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
-    },
-    open: (keyId, sealed, context) => {
-      const { decipher, ciphertext } = opening(keyOf(keyId), sealed, context);
-      return Buffer.concat([decipher.update(ciphertext), decipher.final()]);
-    },
-    sealInSlices: async (plain, context) => {
-      const { nonce, cipher } = sealing(current.key, context);
-      const sealed = Buffer.allocUnsafeSlow(NONCE_BYTES + plain.length + TAG_BYTES);
-      sealed.set(nonce);
-      await writeSlices(sealed, NONCE_BYTES, plain, cipher);
-      sealed.set(cipher.getAuthTag(), NONCE_BYTES + plain.length);
-      return sealed;
-    },
-    openInSlices: async (keyId, sealed, context) => {
-      const { decipher, ciphertext } = opening(keyOf(keyId), sealed, context);
-      const plain = Buffer.allocUnsafeSlow(ciphertext.length);
-      await writeSlices(plain, 0, ciphertext, decipher);
-      return plain;
-    },
+    seal: (plain, context) => current.box.seal(plain, context),
+    sealInSlices: (plain, context) => current.box.sealInSlices(plain, context),
+    open: (keyId, sealed, context) => boxNamed(keyId).open(sealed, context),
+    openInSlices: async (keyId, sealed, context) => boxNamed(keyId).openInSlices(sealed, context),
+    isByFirm: false,
+    forFirm: () => Promise.resolve(sealer),
   };
+  return sealer;
 }
 
 function sealing(key: Buffer, context: string): { readonly nonce: Uint8Array; readonly cipher: CipherGCM } {

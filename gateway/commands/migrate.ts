@@ -1,10 +1,9 @@
 /** `kurier migrate` and `kurier migrate status`. */
 import { systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
-import { openKeyring } from "../../engine/storage/keyring/keyring.js";
 import { resealFacts } from "../../engine/storage/keyring/reseal-facts.js";
 import { migrate, migrationStatus } from "../../engine/storage/migrate.js";
-import { masterKeys } from "../start/data-dir.js";
+import { openKeys } from "../start/data-dir.js";
 import { print } from "./terminal.js";
 import { EXIT, UsageError } from "./command.js";
 import type { Command } from "./command.js";
@@ -29,7 +28,7 @@ export const migrateCommand: Command = {
         }
         const applied = await migrate({ url, clock: systemClock });
         print(applied.length === 0 ? "The schema is up to date." : `Applied: ${applied.join(", ")}.`);
-        const { sealer } = await openKeyring(sql, masterKeys(config, config.DATA_DIR), systemClock);
+        const { sealer } = await openKeys(sql, config);
         const sealed = await resealFacts(sql, sealer, "clear");
         if (sealed > 0) print(`Sealed what lay in clear beside ${sealed} documents and answers.`);
         return EXIT.ok;

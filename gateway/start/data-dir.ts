@@ -3,9 +3,15 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { systemClock } from "../../engine/base/clock.js";
+import type { Clock } from "../../engine/base/clock.js";
 import { ConfigError } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { joinFirmKeys } from "../../engine/storage/keyring/firm-keys.js";
+import { openKeyring } from "../../engine/storage/keyring/keyring.js";
+import type { Keyring } from "../../engine/storage/keyring/keyring.js";
+import type { Sql } from "../../engine/storage/sql.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
 import type { QuarantinedJob } from "../../validators/pool.js";
 
@@ -39,10 +45,23 @@ function masterKey(config: Config, dataDir: string): Buffer {
  * Every configured master key, the one that seals first.
  * @throws ConfigError as `masterKey` does
  */
-export const masterKeys = (config: Config, dataDir: string): readonly [Buffer, ...Buffer[]] => [
+const masterKeys = (config: Config, dataDir: string): readonly [Buffer, ...Buffer[]] => [
   masterKey(config, dataDir),
   ...config.MASTER_KEY_PREVIOUS,
 ];
+
+/**
+ * The keys of an installation as the configuration gives them: master keys, and those of firms where they have some.
+ * @throws ConfigError, MasterKeyError, FirmKeyFailure: each in one sentence for the operator
+ */
+export async function openKeys(
+  sql: Sql,
+  config: Config,
+  { dataDir = config.DATA_DIR, clock = systemClock }: { readonly dataDir?: string; readonly clock?: Clock } = {},
+): Promise<Keyring> {
+  const keyring = await openKeyring(sql, masterKeys(config, dataDir), clock);
+  return joinFirmKeys(sql, keyring, { text: config.FIRM_KEYS, use: config.FIRM_KEYS_USE ?? "seal", clock });
+}
 
 /**
  * The node's name in leases. It outlives the process, so that the next one on this DATA_DIR knows which leases are

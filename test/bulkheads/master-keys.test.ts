@@ -85,7 +85,7 @@ describe("the ring of master keys", () => {
     await expect(open(B)).rejects.toThrow(
       `What is stored is still sealed with the master key ${idOf(A)} too; give it in MASTER_KEY_PREVIOUS until kurier keys rotate-master has ended.`,
     );
-    expect(await rotateMaster(db.sql, both)).toEqual({ values: 1, replaced: [idOf(A)] });
+    expect(await rotateMaster(db.sql, both)).toEqual({ values: 1, wrapped: 0, replaced: [idOf(A)] });
     expect(await sealedBy()).toEqual([idOf(B)]);
     const alone = await open(B);
     expect([await openPayload(alone.sealer, old), await openPayload(alone.sealer, fresh)]).toEqual([old, fresh]);

@@ -504,6 +504,14 @@ table firm_binding
   trigger firm_binding_changed: CREATE TRIGGER firm_binding_changed AFTER INSERT OR DELETE OR UPDATE ON public.firm_binding FOR EACH ROW EXECUTE FUNCTION announce_firm_binding()
   trigger firm_binding_ended: CREATE TRIGGER firm_binding_ended AFTER UPDATE OF state ON public.firm_binding FOR EACH ROW WHEN (((new.state = 'revoked'::text) AND (old.state <> 'revoked'::text))) EXECUTE FUNCTION end_onboarding_of_binding()
 
+table firm_key_store
+  only_one boolean not null default true
+  name text not null
+  made_at timestamp with time zone not null
+  constraint firm_key_store_name_check: CHECK ((name ~ '^[0-9a-f]{32}$'::text))
+  constraint firm_key_store_only_one_check: CHECK (only_one)
+  constraint firm_key_store_pkey: PRIMARY KEY (only_one)
+
 table firm_plan
   firm_id uuid not null
   code text not null

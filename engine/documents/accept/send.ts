@@ -161,6 +161,7 @@ async function newDocument(
   const warnings = [request.warning, WARNINGS[capability]].filter((text) => text !== undefined);
   const warning = warnings.length === 0 ? undefined : warnings.join(" ");
   const messageId = newMessageId();
+  const sealer = await ports.sealer.forFirm(request.firmId);
   const { erpDocumentId: externalId, payloadSha256, receivedAt, resolution } = request;
   return {
     id,
@@ -173,7 +174,7 @@ async function newDocument(
     documentTypeId: canonicalDocumentTypeId(request.documentTypeId),
     processId: canonicalProcessId(request.processId),
     creationDateTime: request.creationDateTime,
-    facts: keptFacts(ports.sealer, { id, sender: request.sender }, inspection.facts),
+    facts: keptFacts(sealer, { id, sender: request.sender }, inspection.facts),
     idempotencyKey: request.idempotencyKey,
     requestSha256: request.requestSha256,
     payloadSha256,
@@ -188,11 +189,11 @@ async function newDocument(
       ...(inspection.validLater === undefined ? {} : { upcoming: inspection.validLater }),
     },
     acceptedAt: request.receivedAt,
-    payloadKeyId: ports.sealer.keyId,
+    payloadKeyId: sealer.keyId,
     payloadSealed:
       inspection.compressed === undefined
-        ? await sealPayload(ports.sealer, id, request.payload)
-        : await sealCompressed(ports.sealer, id, inspection.compressed),
+        ? await sealPayload(sealer, id, request.payload)
+        : await sealCompressed(sealer, id, inspection.compressed),
     payloadBytes: request.payload.length,
     eventId: newId(ports.clock),
     staged: request.staged,

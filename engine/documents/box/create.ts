@@ -74,7 +74,7 @@ export async function createItem(
   refuseSchedule(scheduledFor, wish.receivedAt);
   const staged = await stage(ports, firmId, payload);
   const id = newBoxItemId(ports.clock);
-  const { sealer } = ports;
+  const sealer = await ports.sealer.forFirm(firmId);
   const made = await orTemporary(
     createBoxItem(
       ports.sql,

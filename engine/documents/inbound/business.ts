@@ -65,7 +65,8 @@ export async function readyBusiness(
     duty === undefined ? undefined : judgeArrival(ports, exchange),
     prove?.({ id, firmId }),
   ]);
-  const { sha256, sealed } = await packed(ports.sealer, id, exchange, judged);
+  const sealer = await ports.sealer.forFirm(firmId);
+  const { sha256, sealed } = await packed(sealer, id, exchange, judged);
   // Where nobody can be told of a rejection, the firm sees what came. One that is refused is judged again while it is
   // held: what is said of it is written with its end.
   const isHeld = duty !== undefined && isJudged(exchange.documentTypeId) && judged?.valid !== true;
@@ -87,9 +88,9 @@ export async function readyBusiness(
         payloadSha256: sha256,
         as4MessageId: exchange.as4MessageId,
         sbdhInstanceId: exchange.sbdhInstanceId,
-        facts: keptFacts(ports.sealer, { id, sender: exchange.sender }, judged?.facts),
+        facts: keptFacts(sealer, { id, sender: exchange.sender }, judged?.facts),
         receivedAt: at,
-        payloadKeyId: ports.sealer.keyId,
+        payloadKeyId: sealer.keyId,
         payloadSealed: sealed,
         payloadBytes: exchange.payload.length,
         status: isHeld ? "HELD" : "RECEIVED",

@@ -149,7 +149,8 @@ async function receiveStatus(
 ): Promise<InboundOutcome> {
   const id = newId(ports.clock);
   const at = ports.clock.now();
-  const { sha256, sealed } = await sealArrived(ports.sealer, id, exchange.payload);
+  const sealer = await ports.sealer.forFirm(firmId);
+  const { sha256, sealed } = await sealArrived(sealer, id, exchange.payload);
   const isNew = await storeStatus(
     ports.sql,
     {
@@ -161,7 +162,7 @@ async function receiveStatus(
       as4MessageId: exchange.as4MessageId,
       sbdhInstanceId: exchange.sbdhInstanceId,
       receivedAt: at,
-      payloadKeyId: ports.sealer.keyId,
+      payloadKeyId: sealer.keyId,
       payloadSealed: sealed,
       payloadSha256: sha256,
     },

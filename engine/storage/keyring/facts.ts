@@ -5,6 +5,7 @@
  */
 import type { Sealer } from "../sealer.js";
 import type { Json, Sql } from "../sql.js";
+import { FirmKeyGone } from "./firm-key-files.js";
 
 type Facts = Readonly<Record<string, unknown>>;
 
@@ -54,15 +55,29 @@ const isFacts = (value: unknown): value is Facts =>
 const factsIn = (value: unknown): Facts => (isFacts(value) ? value : {});
 
 /**
+ * What was opened; undefined where the firm was erased. A database that was restored from before its erasure still
+ * lists its rows: they must not take the page with them on which others stand.
+ */
+function unlessGone<T>(open: () => T): T | undefined {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof FirmKeyGone) return undefined;
+    throw error;
+  }
+}
+
+/**
  * The facts of a document as they were before they were sealed.
- * @param facts  as they are stored; what was stored before facts were sealed is given back as it is
+ * @param facts  as they are stored; what was stored before facts were sealed is given back as it is; those of an erased
+ *   firm come back without what was sealed
  * @throws Error when they are not those of this document, or no key of the sealer opens them
  */
 export function openFacts(sealer: Sealer, id: string, facts: unknown): Facts {
   const { keyId, sealed, ...stored } = factsIn(facts);
   if (typeof keyId !== "string" || typeof sealed !== "string") return stored;
-  const opened: unknown = JSON.parse(sealer.open(keyId, Buffer.from(sealed, "base64"), contextOf(id)).toString());
-  const secret = factsIn(opened);
+  const opened = unlessGone(() => sealer.open(keyId, Buffer.from(sealed, "base64"), contextOf(id)).toString());
+  const secret = factsIn(opened === undefined ? undefined : JSON.parse(opened));
   return { ...stored, ...Object.fromEntries(SEALED_FACTS.map((name) => [name, secret[name]])) };
 }
 
@@ -93,7 +108,8 @@ interface StoredNote {
 
 /** A note in clear. @throws Error when it is sealed and the pool knows no sealer, or another one */
 export function openedNote(sql: Sql, { id, keyId, clear, sealed }: StoredNote): string | null {
-  return sealed === null ? clear : sealerOf(sql).open(keyId, sealed, noteContext(id)).toString();
+  if (sealed === null) return clear;
+  return unlessGone(() => sealerOf(sql).open(keyId, sealed, noteContext(id)).toString()) ?? null;
 }
 
 /** What lists and events show of a document; null for what it does not say. */

@@ -7,6 +7,7 @@ import type { Clock } from "../../base/clock.js";
 import { createSealer } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
+import type { FirmKeyFiles } from "./firm-key-files.js";
 
 /** The configured master keys do not fit what is stored; the message is one sentence for the operator. */
 export class MasterKeyError extends Error {
@@ -17,6 +18,8 @@ export interface Keyring {
   readonly sealer: Sealer;
   /** 32 bytes each: the one that seals first, then every one that only opens. */
   readonly keys: readonly [Buffer, ...Buffer[]];
+  /** Where firms have keys of their own: the directory. @default they have none */
+  readonly firmKeys?: FirmKeyFiles;
 }
 
 interface KeyRow {

@@ -1,8 +1,11 @@
 /**
- * Seals facts again under the key that seals now, and those for the first time that were stored before facts were
- * sealed. In the order of ids, many rows a statement, while engines read and write.
+ * Seals facts again under the key that seals now, which is the firm's where firms have keys, and those for the first
+ * time that were stored before facts were sealed. In the order of ids, many rows a statement, while engines read and
+ * write.
  */
 import { LIMITS } from "../../base/limits.js";
+import type { FirmId } from "../../base/ids.js";
+import { FIRM_KEY_PREFIX } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
 import { noteContext, openFacts, sealFacts } from "./facts.js";
@@ -13,7 +16,16 @@ const FACTS_TABLES = ["document", "received_document"] as const;
 interface StoredFacts {
   readonly id: string;
   readonly sender: string;
+  readonly firm_id: FirmId;
   readonly facts: Readonly<Record<string, unknown>>;
+}
+
+interface ClearNote {
+  readonly id: string;
+  readonly firm_id: FirmId | null;
+  /** Of the message beside it. */
+  readonly key_id: string;
+  readonly note: string;
 }
 
 /** What is to be sealed: what is in clear, or that and what another key has sealed. */
@@ -29,10 +41,11 @@ async function nextFacts(
   unless: string | null,
 ): Promise<readonly StoredFacts[]> {
   return sql<StoredFacts[]>`
-    select id::text as id, sender, facts from ${sql(table)}
+    select id::text as id, sender, firm_id, facts from ${sql(table)}
     where id > ${after}::uuid and id <= ${last}::uuid
       and case when ${unless}::text is null then facts ->> 'keyId' is null
-        else facts ->> 'keyId' is distinct from ${unless}::text end
+        else facts ->> 'keyId' is distinct from ${unless}::text
+          and not starts_with(coalesce(facts ->> 'keyId', ''), ${FIRM_KEY_PREFIX}) end
     order by id`;
 }
 
@@ -47,9 +60,9 @@ async function endOfLook(sql: Sql, table: string, after: string): Promise<string
 
 /** Whoever has sealed a row meanwhile wins. @returns how many were written */
 async function write(sql: Sql, table: string, rows: readonly StoredFacts[], sealer: Sealer): Promise<number> {
-  const sealed = rows.map(({ id, sender, facts }) =>
-    JSON.stringify(sealFacts(sealer, { id, sender }, openFacts(sealer, id, facts))),
-  );
+  const sealed: string[] = [];
+  for (const { id, sender, firm_id, facts } of rows)
+    sealed.push(JSON.stringify(sealFacts(await sealer.forFirm(firm_id), { id, sender }, openFacts(sealer, id, facts))));
   const before = rows.map(({ facts }) => facts["keyId"] ?? null);
   const written = await sql`
     update ${sql(table)} as t set facts = n.facts
@@ -59,21 +72,31 @@ async function write(sql: Sql, table: string, rows: readonly StoredFacts[], seal
   return written.count;
 }
 
-/** Notes that lie in clear beside messages; they are sealed under the key of their message, which must be this one. */
+/** Notes that lie in clear beside messages; each is sealed under the key of its message, where that one seals. */
 async function sealNotes(sql: Sql, sealer: Sealer): Promise<number> {
   let written = 0;
+  let after = NO_ID;
   for (;;) {
-    const rows = await sql<{ readonly id: string; readonly note: string }[]>`
-      select id::text as id, note from service_message
-      where note is not null and payload_key_id = ${sealer.keyId} limit ${LIMITS.reseal_batch}`;
-    if (rows.length === 0) return written;
-    const sealed = rows.map(({ id, note }) => sealer.seal(Buffer.from(note), noteContext(id)).toString("base64"));
-    const { count } = await sql`
-      update service_message as m set note = null, note_sealed = decode(n.sealed, 'base64')
-      from unnest(${rows.map(({ id }) => id)}::uuid[], ${sealed}::text[]) as n (id, sealed)
-      where m.id = n.id and m.note is not null and m.payload_key_id = ${sealer.keyId}`;
-    written += count;
+    const rows: readonly ClearNote[] = await sql<ClearNote[]>`
+      select id::text as id, firm_id, payload_key_id as key_id, note from service_message
+      where note is not null and id > ${after}::uuid
+        and (payload_key_id = ${sealer.keyId} or starts_with(payload_key_id, ${FIRM_KEY_PREFIX}))
+      order by id limit ${LIMITS.reseal_batch}`;
+    const last = rows.at(-1);
+    if (last === undefined) return written;
+    for (const row of rows) written += await sealNote(sql, sealer, row);
+    after = last.id;
   }
+}
+
+/** Seals one note, unless its message is sealed under another key than what is written now. @returns 1, or 0 */
+async function sealNote(sql: Sql, sealer: Sealer, { id, firm_id, key_id, note }: ClearNote): Promise<number> {
+  const by = key_id === sealer.keyId ? sealer : await sealer.forFirm(firm_id ?? undefined);
+  if (by.keyId !== key_id) return 0;
+  const { count } = await sql`
+    update service_message set note = null, note_sealed = ${by.seal(Buffer.from(note), noteContext(id))}
+    where id = ${id} and note is not null and payload_key_id = ${key_id}`;
+  return count;
 }
 
 /**
@@ -83,12 +106,14 @@ async function sealNotes(sql: Sql, sealer: Sealer): Promise<number> {
  */
 export async function resealFacts(sql: Sql, sealer: Sealer, which: Which): Promise<number> {
   let written = 0;
+  // Where firms have keys, those seal, and what the master key has sealed is sealed again, too.
+  const unless = which === "clear" ? null : sealer.isByFirm ? "" : sealer.keyId;
   for (const table of FACTS_TABLES) {
     let after = NO_ID;
     for (;;) {
       const last: string | undefined = await endOfLook(sql, table, after);
       if (last === undefined) break;
-      const rows = await nextFacts(sql, { table, after, last }, which === "all" ? sealer.keyId : null);
+      const rows = await nextFacts(sql, { table, after, last }, unless);
       if (rows.length > 0) written += await write(sql, table, rows, sealer);
       after = last;
     }

@@ -3,8 +3,20 @@
  * that was cut off is begun again and finds only what is left; engines read and write meanwhile.
  */
 import { LIMITS } from "../../base/limits.js";
+import type { FirmId } from "../../base/ids.js";
+import { FIRM_KEY_PREFIX } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
+
+/** Whose the rows of a table `t` are: the firm, or null. */
+const OWNERS = {
+  row: (sql: Sql) => sql`t.firm_id`,
+  document: (sql: Sql) => sql`coalesce(
+    (select d.firm_id from document as d where d.id = t.document_id),
+    (select r.firm_id from received_document as r where r.id = t.document_id))`,
+  item: (sql: Sql) => sql`(select i.firm_id from box_item as i where i.id = t.item_id)`,
+  exchange: (sql: Sql) => sql`(select x.firm_id from exchange as x where x.id = t.id)`,
+} as const;
 
 /** Sealed values of a table that stand beside the id of their key. */
 export interface SealedColumns {
@@ -16,33 +28,49 @@ export interface SealedColumns {
   readonly keyId: string;
   /** Each column with sealed octets, and what they are sealed for in the row with that id. */
   readonly sealed: Readonly<Record<string, (id: string) => string>>;
+  /** How the firm is found that a row belongs to. @default what no firm's key seals: secrets of the installation */
+  readonly owner?: keyof typeof OWNERS;
 }
 
 interface Place {
   readonly id: string;
   readonly key_id: string;
+  readonly firm_id: FirmId | null;
 }
 
 /** An id as the index of its column compares it. */
 const idOf = (sql: Sql, { idType }: SealedColumns, id: string): ReturnType<typeof sql> =>
   idType === "uuid" ? sql`${id}::uuid` : sql`${id}::text`;
 
-/** The next rows that another key has sealed. */
-async function nextPlaces(sql: Sql, of: SealedColumns, after: string | undefined, current: string): Promise<Place[]> {
-  const [id, keyId] = [sql(of.id), sql(of.keyId)];
+/**
+ * The next rows that a master key has sealed and ought not to have: another one, or any where the firm's key is to
+ * seal. What a firm's key has sealed stays as it is: when the master key changes, that key is wrapped again.
+ */
+async function nextPlaces(
+  sql: Sql,
+  of: SealedColumns,
+  after: string | undefined,
+  sealer: Sealer,
+): Promise<readonly Place[]> {
+  const [id, keyId] = [sql(`t.${of.id}`), sql(`t.${of.keyId}`)];
+  const firm = of.owner === undefined || !sealer.isByFirm ? sql`null::uuid` : OWNERS[of.owner](sql);
   return sql<Place[]>`
-    select ${id}::text as id, ${keyId} as key_id from ${sql(of.table)}
-    where ${keyId} <> ${current} ${after === undefined ? sql`` : sql`and ${id} > ${idOf(sql, of, after)}`}
+    select ${id}::text as id, ${keyId} as key_id, o.firm_id
+    from ${sql(of.table)} as t cross join lateral (select ${firm} as firm_id) as o
+    where (${keyId} <> ${sealer.keyId} or o.firm_id is not null) and not starts_with(${keyId}, ${FIRM_KEY_PREFIX})
+      ${after === undefined ? sql`` : sql`and ${id} > ${idOf(sql, of, after)}`}
     order by ${id} limit ${LIMITS.reseal_batch}`;
 }
 
 /** Seals one row again; whoever has written or removed it meanwhile wins. @returns whether it was written */
-async function resealRow(sql: Sql, of: SealedColumns, { id, key_id }: Place, sealer: Sealer): Promise<boolean> {
+async function resealRow(sql: Sql, of: SealedColumns, place: Place, by: Sealer): Promise<boolean> {
+  const { id, key_id } = place;
   const names = Object.keys(of.sealed);
   const [row] = await sql<Readonly<Record<string, Buffer | null>>[]>`
     select ${sql(names)} from ${sql(of.table)}
     where ${sql(of.id)} = ${idOf(sql, of, id)} and ${sql(of.keyId)} = ${key_id}`;
   if (row === undefined) return false;
+  const sealer = await by.forFirm(place.firm_id ?? undefined);
   const values: Record<string, Buffer | string> = { [of.keyId]: sealer.keyId };
   for (const [name, contextOf] of Object.entries(of.sealed)) {
     const sealed = row[name];
@@ -57,7 +85,7 @@ async function resealRow(sql: Sql, of: SealedColumns, { id, key_id }: Place, sea
 }
 
 /**
- * Seals everything of a table that other keys have sealed.
+ * Seals everything of a table that other keys have sealed, and what belongs to firms under theirs where they have some.
  * @returns how many rows were sealed again
  * @throws Error when a value does not open: its key is not in the ring, or it is damaged
  */
@@ -65,7 +93,7 @@ export async function resealTable(sql: Sql, of: SealedColumns, sealer: Sealer): 
   let written = 0;
   let after: string | undefined;
   for (;;) {
-    const places: Place[] = await nextPlaces(sql, of, after, sealer.keyId);
+    const places: readonly Place[] = await nextPlaces(sql, of, after, sealer);
     for (const place of places) if (await resealRow(sql, of, place, sealer)) written += 1;
     after = places.at(-1)?.id ?? after;
     if (places.length < LIMITS.reseal_batch) return written;

@@ -92,6 +92,7 @@ export const ROW_ENDS: Readonly<Record<string, RowEnd>> = {
   evidence_head: bounded("one row"),
   schema_migration: bounded("the files of migrations"),
   firm: bounded("the firms"),
+  firm_key_store: bounded("one row"),
   firm_binding: bounded("a firm and an integrator"),
   firm_plan: bounded("the firms"),
   integrator: bounded("the integrators"),

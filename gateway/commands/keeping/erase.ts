@@ -4,6 +4,7 @@ import { loadConfig } from "../../../engine/base/config.js";
 import { parseFirmId } from "../../../engine/base/ids.js";
 import { eraseFirm } from "../../../engine/identity/erasure.js";
 import type { FirmClosure } from "../../../engine/storage/identity/erasure.js";
+import { checkFirmKeys } from "../../../engine/storage/keyring/firm-keys.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
 import { withDatabase } from "../database.js";
@@ -22,20 +23,23 @@ export const firmsEraseCommand: Command = {
     "kurier firms erase --firm ID --yes",
     "Its keys end, its bindings, offices, participants, documents, texts, events and answers go; its row keeps an id and nothing else.",
     "What stays: the evidence of its exchanges and what was billed, for ten years; the audit, for two; counts for the network's reports, without a name.",
-    "Cannot be undone. May be broken off and run again. Copies in backups end with the backups.",
+    "Cannot be undone. May be broken off and run again. With FIRM_KEYS the firm's key goes last, and nobody opens what it sealed in any backup of the database; without, copies end with the backups.",
   ],
   run: async (args) => {
     const { options } = parseArguments(args, { options: ["firm"], flags: ["yes"] });
     const firmId = parseFirmId(options.get("firm") ?? "");
     if (firmId === undefined) throw new UsageError("--firm ID is needed.");
     if (!options.has("yes")) throw new UsageError("This cannot be undone: --yes is needed.");
-    return withDatabase(loadConfig(), async ({ sql }) => {
-      const { closure, rows } = await eraseFirm({ sql, clock: systemClock }, firmId);
+    const config = loadConfig();
+    return withDatabase(config, async ({ sql }) => {
+      const firmKeys = await checkFirmKeys(sql, config.FIRM_KEYS);
+      const { closure, rows } = await eraseFirm({ sql, clock: systemClock, firmKeys }, firmId);
       if (closure !== "closed") {
         complain(REFUSALS[closure]);
         return EXIT.failed;
       }
       print(`${rows} rows of the firm ${firmId} were removed.`);
+      if (firmKeys !== undefined) print("Its key is gone: what it sealed is opened by nobody, in no copy.");
       return EXIT.ok;
     });
   },

@@ -7,9 +7,8 @@ import type { TrustStore } from "../../../engine/peppol/pki/trust.js";
 import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.js";
 import { EvidenceStoreFailure } from "../../../engine/storage/evidence/store.js";
 import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
-import { openKeyring } from "../../../engine/storage/keyring/keyring.js";
 import { signatureTasks } from "../../../validators/signature.js";
-import { masterKeys } from "../../start/data-dir.js";
+import { openKeys } from "../../start/data-dir.js";
 import { colour, complain, print, progress } from "../terminal.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
@@ -59,7 +58,7 @@ export const evidenceVerifyCommand: Command = {
       const archive = createEvidenceArchive({
         sql,
         store,
-        sealer: (await openKeyring(sql, masterKeys(config, config.DATA_DIR), systemClock)).sealer,
+        sealer: (await openKeys(sql, config)).sealer,
         clock: systemClock,
       });
       let bar: ReturnType<typeof progress> | undefined;

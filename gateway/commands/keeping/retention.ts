@@ -5,13 +5,12 @@ import { sweepRows } from "../../../engine/documents/retention.js";
 import { removeOldEvidence } from "../../../engine/peppol/evidence/removal.js";
 import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.js";
 import { EvidenceStoreFailure } from "../../../engine/storage/evidence/store.js";
-import { openKeyring } from "../../../engine/storage/keyring/keyring.js";
 import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
 
 import { signatureTasks } from "../../../validators/signature.js";
 import { movePayloads } from "../../../engine/storage/payloads/move.js";
 import { openPayloadStore } from "../../../engine/storage/payloads/payload-store.js";
-import { masterKeys } from "../../start/data-dir.js";
+import { openKeys } from "../../start/data-dir.js";
 import { EXIT, parseArguments } from "../command.js";
 import type { Command } from "../command.js";
 import { withDatabase } from "../database.js";
@@ -33,7 +32,7 @@ export const retentionCommand: Command = {
     const config = loadConfig();
     return withDatabase(config, async ({ sql }) => {
       const store = openEvidenceStore(config.EVIDENCE_STORE, config.DATA_DIR, systemClock);
-      const { sealer } = await openKeyring(sql, masterKeys(config, config.DATA_DIR), systemClock);
+      const { sealer } = await openKeys(sql, config);
       let bar: ReturnType<typeof progress> | undefined;
       try {
         const evidence = await removeOldEvidence(

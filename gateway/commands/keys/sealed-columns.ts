@@ -1,4 +1,7 @@
-/** Everything in the database that a master key seals. A test compares the table with the schema. */
+/**
+ * Everything in the database that a master key seals, or the key of the firm that a row belongs to. A test compares the
+ * table with the schema.
+ */
 import { boxContext, metadataContext } from "../../../engine/documents/box/create.js";
 import { secretContext } from "../../../engine/events/webhooks/subscriptions.js";
 import type { BoxItemId } from "../../../engine/base/ids.js";
@@ -40,10 +43,12 @@ export const SEALED: readonly SealedColumns[] = [
   {
     ...{ table: "service_message", id: "id", idType: "uuid", keyId: "payload_key_id" },
     sealed: { payload_sealed: own, note_sealed: noteContext },
+    owner: "row",
   },
   {
     ...{ table: "inbound_status", id: "id", idType: "uuid", keyId: "payload_key_id" },
     sealed: { payload_sealed: own },
+    owner: "exchange",
   },
   {
     ...{ table: "box_payload", id: "item_id", idType: "uuid", keyId: "key_id" },
@@ -51,6 +56,11 @@ export const SEALED: readonly SealedColumns[] = [
       sealed: (id) => boxContext(id as BoxItemId),
       metadata_sealed: (id) => metadataContext(id as BoxItemId),
     },
+    owner: "item",
   },
-  { ...{ table: "payload", id: "document_id", idType: "uuid", keyId: "key_id" }, sealed: { sealed: own } },
+  {
+    ...{ table: "payload", id: "document_id", idType: "uuid", keyId: "key_id" },
+    sealed: { sealed: own },
+    owner: "document",
+  },
 ];

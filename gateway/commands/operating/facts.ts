@@ -9,6 +9,8 @@ import { silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
 import { openJetStream } from "../../../engine/events/streams-jetstream.js";
 import { openOwnPki } from "../../../engine/peppol/pki/setup.js";
+import { FirmKeyFailure } from "../../../engine/storage/keyring/firm-key-files.js";
+import { checkFirmKeys } from "../../../engine/storage/keyring/firm-keys.js";
 import { checkKeyring, MasterKeyError } from "../../../engine/storage/keyring/keyring.js";
 import { migrationStatus } from "../../../engine/storage/migrate.js";
 import { readServerFacts } from "../../../engine/storage/operators/server.js";
@@ -70,13 +72,15 @@ async function databaseOf(config: Config): Promise<Installation["database"]> {
         const keyringFault =
           key === undefined || migrations.length > 0
             ? undefined
-            : await checkKeyring(sql, [key, ...earlier]).then(
-                () => undefined,
-                (error: unknown) => {
-                  if (error instanceof MasterKeyError) return error.message;
-                  throw error;
-                },
-              );
+            : await checkKeyring(sql, [key, ...earlier])
+                .then(() => checkFirmKeys(sql, config.FIRM_KEYS))
+                .then(
+                  () => undefined,
+                  (error: unknown) => {
+                    if (error instanceof MasterKeyError || error instanceof FirmKeyFailure) return error.message;
+                    throw error;
+                  },
+                );
         return { fault: undefined, ...server, clockSkew_ms: now.getTime() - middle, migrations, keyringFault };
       },
       { migrated: false },

@@ -27,6 +27,7 @@ const OWNERLESS: Readonly<Record<string, string>> = {
   evidence_head: "the end of that chain",
   signing_key: "keys of the deployment",
   master_key: "the same",
+  firm_key_store: "which directory has the keys of firms: one row of the deployment",
   failed_credential: "counters of guesses",
   console_session: "operators' own: who is signed in to the console",
 };

@@ -1,0 +1,228 @@
+/**
+ * Firms' keys as they are kept: a directory of their own, one small file a firm, wrapped under a master key. It lies
+ * apart from the database, so that a key that was removed is in no backup of the rows that it opened.
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { link, mkdir, open, opendir, readFile, rename, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+
+import { parseFirmId } from "../../base/ids.js";
+import type { FirmId } from "../../base/ids.js";
+
+/** A firm's key under a master key. */
+export interface WrappedKey {
+  /** Id of the master key. */
+  readonly by: string;
+  readonly sealed: Buffer;
+}
+
+/** The firm was erased: what its key has sealed is opened by nobody any more. */
+export class FirmKeyGone extends Error {
+  override readonly name = "FirmKeyGone";
+}
+
+/** The directory is away, or a file of it is not what was written. */
+export class FirmKeyFailure extends Error {
+  override readonly name = "FirmKeyFailure";
+  /** Whether it may work later, as a directory is that is mounted again. */
+  readonly passing: boolean;
+
+  constructor(sentence: string, passing = false, cause?: unknown) {
+    super(sentence, { cause });
+    this.passing = passing;
+  }
+}
+
+export interface FirmKeyFiles {
+  /** The directory's own name; undefined for one that has none yet. */
+  readonly name: () => Promise<string | undefined>;
+  /** Names a directory that has no name. @returns the name that it has now, whoever gave it */
+  readonly baptise: () => Promise<string>;
+  /** @returns undefined for a firm that has no key yet. @throws FirmKeyGone, FirmKeyFailure */
+  readonly read: (firmId: FirmId) => Promise<WrappedKey | undefined>;
+  /** As `read`, at once: for what lists open row by row. */
+  readonly readNow: (firmId: FirmId) => WrappedKey | undefined;
+  /**
+   * Stores the key of a firm that has none; it would survive a loss of power before anything is sealed under it.
+   * @param name  of the directory: a file system that is not mounted has none, and takes no keys
+   * @returns the key that the firm has now, whoever was first. @throws FirmKeyGone, FirmKeyFailure
+   */
+  readonly add: (firmId: FirmId, key: WrappedKey, name: string) => Promise<WrappedKey>;
+  /** Puts a key in the place of another form of itself. @throws FirmKeyGone, FirmKeyFailure */
+  readonly replace: (firmId: FirmId, key: WrappedKey) => Promise<void>;
+  /** Removes a firm's key for ever, also from a directory into which an old copy is put. Safe to repeat. */
+  readonly erase: (firmId: FirmId) => Promise<void>;
+  /** Firms that have a key, in any order. */
+  readonly list: () => AsyncIterable<FirmId>;
+}
+
+const NAME = "name";
+const KEY = ".key";
+const NAME_BYTES = 16;
+const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
+
+const textOf = ({ by, sealed }: WrappedKey): string => `${by} ${sealed.toString("base64")}\n`;
+
+function wrappedIn(firmId: FirmId, text: string): WrappedKey {
+  const [, by, sealed] = /^([0-9a-f]{16}) ([A-Za-z0-9+/]+=*)\n$/.exec(text) ?? [];
+  if (by === undefined || sealed === undefined)
+    throw new FirmKeyFailure(`The key of the firm ${firmId} is damaged; restore its file in FIRM_KEYS.`);
+  return { by, sealed: Buffer.from(sealed, "base64") };
+}
+
+async function writeSynced(path: string, text: string): Promise<void> {
+  const file = await open(path, "wx", 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+/** What an operator must mend before it can work. */
+const LASTING: ReadonlySet<string> = new Set(["EACCES", "EPERM", "ENOTDIR", "EROFS", "ELOOP", "ENAMETOOLONG"]);
+
+/** What the file system says, without a path; an error that is not of it is handed on. */
+function failureOf(what: string, error: unknown): unknown {
+  const code = codeOf(error);
+  return code === ""
+    ? error
+    : new FirmKeyFailure(`FIRM_KEYS could not be ${what}: ${code}.`, !LASTING.has(code), error);
+}
+
+async function attempt<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw failureOf(what, error);
+  }
+}
+
+/** @param text  FIRM_KEYS: `file:DIRECTORY`, shared by all processes; made when it is not there */
+export function openFirmKeyFiles(text: string): FirmKeyFiles {
+  const root = resolve(text.replace(/^file:(?:\/\/(?=\/))?/, ""));
+  const pathOf = (firmId: FirmId): string => join(root, `${firmId}${KEY}`);
+  const graveOf = (firmId: FirmId): string => join(root, `${firmId}.erased`);
+  const refuseErased = (firmId: FirmId): void => {
+    if (existsSync(graveOf(firmId))) throw new FirmKeyGone(`the firm ${firmId} was erased, and its key with it`);
+  };
+
+  /** A link is exclusive and shows the whole file or none: a crash leaves a draft, and never half a key. */
+  async function create(path: string, content: string): Promise<void> {
+    await mkdir(root, { recursive: true, mode: 0o700 });
+    const draft = join(root, `.${randomUUID()}`);
+    try {
+      await writeSynced(draft, content);
+      await link(draft, path);
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw error;
+    } finally {
+      await rm(draft, { force: true });
+    }
+    // Also where another was first: what is sealed next rests on the file, whoever wrote it.
+    await syncDirectory(root);
+  }
+
+  /** A grave that was dug meanwhile wins, so that no erased key comes back. */
+  async function settle(firmId: FirmId): Promise<void> {
+    if (!existsSync(graveOf(firmId))) return;
+    await rm(pathOf(firmId), { force: true });
+    await syncDirectory(root);
+    refuseErased(firmId);
+  }
+
+  const nameOf = async (): Promise<string | undefined> => {
+    try {
+      return (await readFile(join(root, NAME), "utf8")).trim();
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return undefined;
+      throw error;
+    }
+  };
+
+  /** What is said of a key that could not be read: a firm has none, or the whole directory is away. */
+  const missing = (error: unknown): undefined => {
+    if (codeOf(error) !== "ENOENT") throw error;
+    if (!existsSync(join(root, NAME))) throw new FirmKeyFailure("FIRM_KEYS is away.", true);
+  };
+
+  const read = async (firmId: FirmId): Promise<WrappedKey | undefined> => {
+    refuseErased(firmId);
+    const content = await readFile(pathOf(firmId), "utf8").catch(missing);
+    return content === undefined ? undefined : wrappedIn(firmId, content);
+  };
+
+  const readNow = (firmId: FirmId): WrappedKey | undefined => {
+    refuseErased(firmId);
+    try {
+      return wrappedIn(firmId, readFileSync(pathOf(firmId), "utf8"));
+    } catch (error) {
+      return missing(error);
+    }
+  };
+
+  return {
+    name: () => attempt("read", nameOf),
+    baptise: () =>
+      attempt("written", async () => {
+        await create(join(root, NAME), `${randomBytes(NAME_BYTES).toString("hex")}\n`);
+        return (await nameOf()) ?? "";
+      }),
+    read: (firmId) => attempt("read", () => read(firmId)),
+    readNow: (firmId) => {
+      try {
+        return readNow(firmId);
+      } catch (error) {
+        throw failureOf("read", error);
+      }
+    },
+    add: (firmId, key, name) =>
+      attempt("written", async () => {
+        refuseErased(firmId);
+        if ((await nameOf()) !== name)
+          throw new FirmKeyFailure("FIRM_KEYS is not the directory that it was at the start.", true);
+        await create(pathOf(firmId), textOf(key));
+        await settle(firmId);
+        const stored = await read(firmId);
+        if (stored === undefined) throw new FirmKeyFailure(`The key of the firm ${firmId} has gone from FIRM_KEYS.`);
+        return stored;
+      }),
+    replace: (firmId, key) =>
+      attempt("written", async () => {
+        refuseErased(firmId);
+        const draft = join(root, `.${randomUUID()}`);
+        try {
+          await writeSynced(draft, textOf(key));
+          await rename(draft, pathOf(firmId));
+        } finally {
+          await rm(draft, { force: true });
+        }
+        await syncDirectory(root);
+        await settle(firmId);
+      }),
+    erase: (firmId) =>
+      attempt("written", async () => {
+        // The grave first: whoever writes the key meanwhile finds it, and takes the key away again.
+        await create(graveOf(firmId), "");
+        await rm(pathOf(firmId), { force: true });
+        await syncDirectory(root);
+      }),
+    list: async function* () {
+      for await (const { name } of await opendir(root)) {
+        const firmId = name.endsWith(KEY) ? parseFirmId(name.slice(0, -KEY.length)) : undefined;
+        if (firmId !== undefined) yield firmId;
+      }
+    },
+  };
+}
