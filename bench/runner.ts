@@ -24,6 +24,8 @@ export interface Figure {
   readonly p999_ms?: number;
   readonly errors?: number;
   readonly note?: string;
+  /** The value of each run, in their order, where there were several; `value` is their median. */
+  readonly runs?: readonly number[];
 }
 
 /** How a benchmark is run. */
@@ -50,6 +52,39 @@ export interface Bench {
   run(options: BenchOptions): Promise<readonly Figure[]>;
 }
 
+const median = (values: readonly number[]): number => {
+  const sorted = [...values].sort((left, right) => left - right);
+  const middle = Math.floor(sorted.length / 2);
+  const [below, above] = [sorted[Math.ceil(sorted.length / 2) - 1] ?? 0, sorted[middle] ?? 0];
+  return (below + above) / 2;
+};
+
+/**
+ * Several runs as one table: of each figure the median, with the value of every run. Latencies are those of the run in
+ * the middle, errors those of all runs.
+ */
+export function acrossRuns(runs: readonly (readonly Figure[])[]): readonly Figure[] {
+  const [first = []] = runs;
+  if (runs.length < 2) return first;
+  return first.map(({ name }) => {
+    const same = runs.flatMap((run) => run.filter((figure) => figure.name === name));
+    const values = same.map(({ value }) => value);
+    const middle = [...same].sort((left, right) => left.value - right.value)[Math.floor(same.length / 2)];
+    if (middle === undefined) throw new Error(`no run has the figure ${name}`);
+    const errors = same.some((figure) => figure.errors !== undefined)
+      ? { errors: same.reduce((sum, figure) => sum + (figure.errors ?? 0), 0) }
+      : {};
+    return { ...middle, ...errors, value: median(values), runs: values };
+  });
+}
+
+/** From the lowest to the highest run, and how many times the lowest the highest is. */
+const spreadOf = ({ runs }: Figure): string => {
+  if (runs === undefined) return "";
+  const [low, high] = [Math.min(...runs), Math.max(...runs)];
+  return `${number(low)} to ${number(high)}, spread ${number(high / low)}`;
+};
+
 const number = (value: number): string =>
   value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(2) : value.toFixed(4);
 
@@ -62,6 +97,7 @@ export function table(figures: readonly Figure[]): string {
     f.p99_ms === undefined ? "" : `p99 ${number(f.p99_ms)} ms`,
     f.p999_ms === undefined ? "" : `p99.9 ${number(f.p999_ms)} ms`,
     f.errors === undefined ? "" : `${f.errors} errors`,
+    spreadOf(f),
     f.note ?? "",
   ]);
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];

@@ -4,13 +4,15 @@ import { join } from "node:path";
 import { colour, print } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command } from "./command.js";
+import type { Figure } from "../../bench/runner.js";
 
 export const benchCommand: Command = {
   name: "bench",
   summary: "Measure one thing against its limit or peer in the same run.",
   usage: [
-    "kurier bench [NAME] [--seconds N] [--tiny] [--subscribed [--every-event]]",
+    "kurier bench [NAME] [--seconds N] [--runs N] [--tiny] [--subscribed [--every-event]]",
     "Without NAME: the list. Figures go to bench/results/NAME.json; --tiny proves that it works and measures nothing.",
+    "--runs: so many runs one after the other, each from an empty engine; of each figure the median and the spread.",
     "--subscribed: send, poll and end-to-end with a webhook for each firm; to be compared with a run without, and not kept.",
     "--every-event: those webhooks name every event, not only arrivals and what became of a document.",
   ],
@@ -18,8 +20,8 @@ export const benchCommand: Command = {
     const {
       values: [name],
       options,
-    } = parseArguments(args, { options: ["seconds"], flags: ["tiny", "subscribed", "every-event"] });
-    const [{ BENCHES }, { keep, table }] = await Promise.all([
+    } = parseArguments(args, { options: ["seconds", "runs"], flags: ["tiny", "subscribed", "every-event"] });
+    const [{ BENCHES }, { acrossRuns, keep, table }] = await Promise.all([
       import("../../bench/benches.js"),
       import("../../bench/runner.js"),
     ]).catch((cause: unknown) => {
@@ -39,6 +41,9 @@ export const benchCommand: Command = {
     const seconds = Number(options.get("seconds") ?? bench.seconds);
     if (!Number.isInteger(seconds) || seconds < 1 || seconds > 600)
       throw new UsageError("--seconds is a whole number from 1 to 600.");
+    const runs = Number(options.get("runs") ?? 1);
+    if (!Number.isInteger(runs) || runs < 1 || runs > 20)
+      throw new UsageError("--runs is a whole number from 1 to 20.");
     print(colour("bold", bench.question));
     const measured = {
       tiny,
@@ -49,7 +54,13 @@ export const benchCommand: Command = {
         print(colour("dim", line));
       },
     };
-    const figures = await bench.run(measured);
+    const all: (readonly Figure[])[] = [];
+    while (all.length < runs) {
+      const figures = await bench.run(measured);
+      all.push(figures);
+      if (runs > 1) print(`${all.length} of ${runs}\n${table(figures)}`);
+    }
+    const figures = acrossRuns(all);
     print(table(figures));
     if (!tiny && !subscribed)
       print(colour("dim", `kept in ${keep(bench, measured, figures, join("bench", "results"))}`));
