@@ -432,13 +432,13 @@ export const LIMITS = {
   request_bodies_bytes_max: 512 * MiB,
   /**
    * Shares of these bytes and of the requests under way: other access points, logins, callers of the API, the public;
-   * and what one address may hold of a share. A body that is alone in its share may be larger than it. Ours.
+   * and what one key or address may hold of a share. A body that is alone in its share may be larger than it. Ours.
    */
   share_network: 1 / 4,
   share_token: 1 / 32,
   share_api: 9 / 16,
   share_public: 5 / 32,
-  share_address: 1 / 2,
+  share_holder: 1 / 2,
   /** Calls of the API are counted by address when this much of the requests that a node takes is under way. Ours. */
   share_uncounted: 1 / 4,
   /** Open connections of one address to a listener, whatever they are used for. Ours. */

@@ -10,7 +10,7 @@ import { createOctets } from "../../engine/base/memory/octets.js";
 import type { Octets, Taken } from "../../engine/base/memory/octets.js";
 import type { HeaderList } from "./headers.js";
 import { BodyShares, RequestShares } from "./shares.js";
-import type { Entry, Sharer } from "./shares.js";
+import type { BodyOctets, Entry, Sharer } from "./shares.js";
 
 /** What is known of a request once its last header has arrived. The values are copies and stay valid. */
 export interface Head {
@@ -56,6 +56,8 @@ export interface AnswerRoom {
    * @throws Refusal TEMPORARY when too many wait, or nobody waits for the answer any more
    */
   take(bytes: number): Promise<void>;
+  /** Counts what is kept of the body for whoever is believed by now. @returns whether he may hold it */
+  ownBody(): boolean;
 }
 
 /** One request as the pipeline sees it. None of its functions throws or rejects. */
@@ -64,8 +66,6 @@ export interface PipelineRequest extends Sharer {
   readonly bodyBytesMax: number;
   /** False when the operation has no use for a body: its bytes are counted against the limit and dropped. */
   readonly readsBody: boolean;
-  /** Whose answer it is: the key that was shown, once it is known, or else the address. */
-  readonly holder: string;
   /**
    * Does what needs no body, while the body arrives. An answer ends the request; otherwise `finish` follows.
    * @param room for a large answer
@@ -192,7 +192,8 @@ export abstract class Conversation implements AnswerRoom {
   readonly #startedAt: number;
   #chunks: Buffer[] | undefined;
   #received = 0;
-  #kept = 0;
+  /** What is kept of the body. */
+  #octets: BodyOctets | undefined;
   #lastByteAt: number;
   #bodyComplete = false;
   #answered = false;
@@ -289,11 +290,11 @@ export abstract class Conversation implements AnswerRoom {
       return;
     }
     const { bodies, limits } = this.load;
-    if (!bodies.take(this.#request, copy.length, this.#kept, limits.request_bodies_bytes_max)) {
+    this.#octets ??= bodies.open(this.#request);
+    if (!this.#octets.take(copy.length, limits.request_bodies_bytes_max)) {
       this.#refuse("bodies_full", this.#isChunked);
       return;
     }
-    this.#kept += copy.length;
     if (last) this.#complete(this.#chunks === undefined ? copy : Buffer.concat([...this.#chunks, copy]));
     else {
       (this.#chunks ??= []).push(copy);
@@ -348,6 +349,10 @@ export abstract class Conversation implements AnswerRoom {
       throw temporary();
     }
     this.#taken = taken;
+  }
+
+  ownBody(): boolean {
+    return this.#octets?.follow(this.load.limits.request_bodies_bytes_max) ?? true;
   }
 
   /** The answer leaves in pieces: from now on its client has to take them. */
@@ -462,7 +467,6 @@ export abstract class Conversation implements AnswerRoom {
   }
 
   #giveBackBody(): void {
-    this.load.bodies.giveBack(this.#request, this.#kept);
-    this.#kept = 0;
+    this.#octets?.giveBack();
   }
 }

@@ -63,13 +63,15 @@ export function createInflater(limits: InflaterLimits = { ...LIMITS, ...budgets(
       running += 1;
       return;
     }
-    const entry = places.enter(sharer, waiting.length + 1, request_inflations_waiting_max);
+    // Whoever waits here is known, unlike a request that comes in.
+    const asker: Sharer = { share: sharer.share, addressGroup: sharer.holder, holder: sharer.holder };
+    const entry = places.enter(asker, waiting.length + 1, request_inflations_waiting_max);
     try {
       if (entry === "too_many" || waiting.length >= request_inflations_waiting_max) throw new Refusal("TEMPORARY");
       // Whoever ends hands its place on: the count stays.
       await new Promise<void>((resolve) => waiting.push(resolve));
     } finally {
-      places.leave(sharer, entry);
+      places.leave(asker, entry);
     }
   };
   const handOn = (): void => {
@@ -82,17 +84,16 @@ export function createInflater(limits: InflaterLimits = { ...LIMITS, ...budgets(
       await turn(sharer);
       try {
         // Where nothing more may be held, nothing more is made.
-        if (!octets.take(sharer, 1, 0, request_inflated_bytes_max)) throw new Refusal("TEMPORARY");
+        const held = octets.open(sharer);
+        if (!held.take(1, request_inflated_bytes_max)) throw new Refusal("TEMPORARY");
         const bytes = await inflated(compressed, max).finally(() => {
-          octets.giveBack(sharer, 1);
+          held.giveBack();
         });
-        if (!octets.take(sharer, bytes.length, 0, request_inflated_bytes_max)) throw new Refusal("TEMPORARY");
-        let isHeld = true;
+        if (!held.take(bytes.length, request_inflated_bytes_max)) throw new Refusal("TEMPORARY");
         return {
           bytes,
           release: () => {
-            if (isHeld) octets.giveBack(sharer, bytes.length);
-            isHeld = false;
+            held.giveBack();
           },
         };
       } finally {

@@ -191,7 +191,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
       const pending = this.#run(this.#plan.head);
       if (pending === undefined) return undefined;
       this.#headResult = pending.then(
-        () => undefined,
+        () => (room?.ownBody() === false ? this.refuse("bodies_full") : undefined),
         (error: unknown) => this.#failed(error),
       );
       return this.#headResult;

@@ -138,6 +138,6 @@ function connectionLimits(share: number): Pick<ServerLimits, "connections_max" |
   const max = connectionsMax(share);
   return {
     connections_max: max,
-    connections_per_address_max: Math.min(LIMITS.connections_per_address_max, Math.ceil(max * LIMITS.share_address)),
+    connections_per_address_max: Math.min(LIMITS.connections_per_address_max, Math.ceil(max * LIMITS.share_holder)),
   };
 }

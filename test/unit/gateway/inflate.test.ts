@@ -12,8 +12,8 @@ const reasonOf = (work: Promise<unknown>): Promise<string> =>
     () => "read",
     (error: unknown) => (error instanceof Refusal ? error.reason : String(error)),
   );
-const caller: Sharer = { share: "api", addressGroup: "192.0.2.1" };
-const stranger: Sharer = { share: "public", addressGroup: "192.0.2.2" };
+const caller: Sharer = { share: "api", addressGroup: "192.0.2.1", holder: "key" };
+const stranger: Sharer = { share: "public", addressGroup: "192.0.2.2", holder: "192.0.2.2" };
 const of = (length: number): Buffer => gzipSync(Buffer.alloc(length));
 
 test("inflated bodies that are still held count against the bound, and count no more once they are released", async () => {
