@@ -111,7 +111,7 @@ const headerRefs = (row: Route, status: number): JsonObject => {
 
 const BYTES: JsonObject = { type: "string", format: "binary" };
 
-const withExample = (schema: JsonObject, components: Components): JsonObject => ({
+const withExample = (schema: JsonObject, components: Components): Contents[string] => ({
   schema,
   example: exampleFor(schema, components),
 });
@@ -122,13 +122,24 @@ const EXAMPLE_REQUEST = "018f6a3e-7c10-7a4b-9d3e-2b5a6c7d8e9f";
 const errorExample = (name: ErrorName, family: Family): JsonObject =>
   problem(new Refusal(name), family, EXAMPLE_REQUEST, false).body as JsonObject;
 
-function errorResponses(row: Route): JsonObject {
+/** A body of a response by its media type. */
+type Contents = Readonly<Record<string, { readonly schema: JsonObject; readonly example: JsonSchemaValue }>>;
+
+interface Described {
+  readonly description: string;
+  readonly headers: JsonObject;
+  readonly content?: Contents;
+}
+/** Responses by status. */
+type Responses = Readonly<Record<string, Described>>;
+
+function errorResponses(row: Route): Responses {
   const byStatus = new Map<number, ErrorName[]>();
   for (const name of refusalsOf(row)) {
     const { status } = ERRORS[name];
     byStatus.set(status, [...(byStatus.get(status) ?? []), name]);
   }
-  const responses: JsonObject = {};
+  const responses: Record<string, Described> = {};
   for (const [status, names] of [...byStatus].sort(([a], [b]) => a - b)) {
     const lines = names.map((name) => `- \`${codeOf(name, row.family)}\`: ${asMarkdown(ERRORS[name].message)}`);
     responses[String(status)] = {
@@ -145,14 +156,14 @@ function errorResponses(row: Route): JsonObject {
   return responses;
 }
 
-function successResponses(row: Route, components: Components): JsonObject {
-  const responses: JsonObject = {};
+function successResponses(row: Route, components: Components): Responses {
+  const responses: Record<string, Described> = {};
   for (const [status, spec] of Object.entries(row.responses)) {
     const own = Object.entries(spec.headers ?? {}).map(([name, meaning]) => [
       name,
       { description: meaning, schema: { type: "string" } },
     ]);
-    const content =
+    const content: Contents | undefined =
       spec.schema !== undefined
         ? { "application/json": withExample(schemaOf(spec.schema, components), components) }
         : spec.contentType !== undefined
@@ -253,30 +264,21 @@ export function operationOf(row: Route, components: Components): JsonObject {
   };
 }
 
-interface Described {
-  readonly description: string;
-  readonly content?: {
-    readonly "application/json"?: { readonly schema: JsonObject; readonly example: JsonSchemaValue };
-  };
-}
-
 /**
  * Both kinds of responses by their status. A status that the row answers with and that can also refuse has either body.
  */
-function joined(own: JsonObject, refusals: JsonObject): JsonObject {
-  const both = Object.keys(refusals).filter((status) => own[status] !== undefined);
-  const either = both.map((status) => {
-    const [answer, refusal] = [own[status], refusals[status]] as unknown as readonly [Described, Described];
+function joined(own: Responses, refusals: Responses): JsonObject {
+  const all: Record<string, Described> = { ...own, ...refusals };
+  for (const [status, refusal] of Object.entries(refusals)) {
+    const answer = own[status];
+    if (answer === undefined) continue;
     const [first, second] = [answer, refusal].map(({ content }) => content?.["application/json"]);
     const json = { schema: { oneOf: [first?.schema ?? {}, second?.schema ?? {}] }, example: first?.example ?? null };
-    return [
-      status,
-      {
-        ...(own[status] as JsonObject),
-        description: `${answer.description}\n${refusal.description}`,
-        content: { "application/json": json },
-      },
-    ];
-  });
-  return { ...own, ...refusals, ...(Object.fromEntries(either) as JsonObject) };
+    all[status] = {
+      ...answer,
+      description: `${answer.description}\n${refusal.description}`,
+      content: { "application/json": json },
+    };
+  }
+  return Object.fromEntries(Object.entries(all).map(([status, described]) => [status, { ...described }]));
 }

@@ -5,7 +5,7 @@ import { loadConfig } from "../../../engine/base/config.js";
 import type { Config } from "../../../engine/base/config.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { readSandbox } from "../../../engine/identity/sandbox.js";
-import type { Heartbeat } from "../../web/console/heartbeat.js";
+import { HEARTBEAT } from "../../web/console/heartbeat.js";
 import type { Tone } from "../../web/console/sections.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
@@ -37,17 +37,19 @@ const PAINTS: Readonly<Record<Tone, (text: string) => string>> = {
   bad: (text) => colour("red", text),
 };
 
+/** Why there is nothing to show, by the status of the answer. */
+const WHY_NOT: Readonly<Partial<Record<number, string>>> = {
+  200: "The answer is no heartbeat of this release: another engine, or something else, listens there.",
+  401: "The engine does not take this operators' token.",
+};
+
 /** One look. @returns lines, or undefined with a word on standard error */
 async function look({ url, token }: AdminAccess): Promise<readonly string[] | undefined> {
   try {
     const answer = await call("GET", `${url}/admin/heartbeat`, { authorization: `Bearer ${token}` });
-    if (answer.status === 200)
-      return heartbeatLines(answer.json as unknown as Heartbeat, (tone, text) => PAINTS[tone](text));
-    complain(
-      answer.status === 401
-        ? "The engine does not take this operators' token."
-        : `The engine answered ${answer.status}; its database may be away.`,
-    );
+    const beat = answer.status === 200 ? HEARTBEAT.safeParse(answer.json) : undefined;
+    if (beat?.success === true) return heartbeatLines(beat.data, (tone, text) => PAINTS[tone](text));
+    complain(WHY_NOT[answer.status] ?? `The engine answered ${answer.status}; its database may be away.`);
   } catch (error) {
     if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
     complain(`No engine answers at ${url}.`);

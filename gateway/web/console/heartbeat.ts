@@ -2,65 +2,58 @@
  * The heartbeat of an engine: what operators see at a glance. It is put into words and columns once, here; the console
  * draws them as a page and `kurier top` as lines.
  */
+import { z } from "zod";
+
 import { DAY_MS } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { firstChars } from "../../../engine/base/text.js";
 import type { Cell, Section, Tone } from "./sections.js";
 
-/** Numbers in the second, of one process or of all. */
-interface Pace {
-  readonly requests: number;
-  readonly accepted: number;
-  readonly received: number;
-  readonly attempts: number;
-  readonly delivered: number;
-  readonly events: number;
-}
+const listOf = <T extends z.ZodRawShape>(members: T) => z.array(z.object(members).readonly()).readonly();
 
-/** What is known of an engine at one instant. Times are RFC 3339. */
-export interface Heartbeat {
-  readonly at: string;
-  readonly environment: string;
-  readonly nodes: readonly {
-    readonly name: string;
-    readonly version: string;
-    readonly role: string;
-    readonly startedAt: string | null;
-    readonly perSecond: Pace | null;
-  }[];
-  /** Of all nodes. */
-  readonly perSecond: Pace;
-  /** Sent documents by state. */
-  readonly documents: readonly { readonly state: string; readonly count: number }[];
-  /** Age of the oldest dispatch that is due. */
-  readonly oldestDue_s: number;
-  readonly streams: readonly { readonly stream: string; readonly pending: number; readonly oldestAge_s: number }[];
-  readonly receivers: readonly {
-    readonly receiver: string;
-    readonly waiting: number;
-    readonly attempts: number;
-    readonly oldest_s: number;
-  }[];
-  readonly webhooks: readonly {
-    readonly origin: string;
-    readonly failures: number;
-    readonly restUntil: string | null;
-  }[];
-  readonly evidence: { readonly index: number; readonly hash: string; readonly storedAt: string | null };
-  readonly certificates: readonly {
-    readonly usage: string;
-    readonly name: string;
-    readonly notAfter: string;
-    readonly days: number;
-  }[];
-  /** What waits for a person. */
-  readonly reviews: {
-    readonly registrations: number;
-    readonly whiteLabel: number;
-    readonly onboarding: number;
-    readonly held: number;
-  };
-}
+/** Numbers in the second, of one process or of all. */
+const PACE = z
+  .object({
+    requests: z.number(),
+    accepted: z.number(),
+    received: z.number(),
+    attempts: z.number(),
+    delivered: z.number(),
+    events: z.number(),
+  })
+  .readonly();
+
+/** What is known of an engine at one instant, as one release tells another. Times are RFC 3339. */
+export const HEARTBEAT = z
+  .object({
+    at: z.string(),
+    environment: z.string(),
+    nodes: listOf({
+      name: z.string(),
+      version: z.string(),
+      role: z.string(),
+      startedAt: z.string().nullable(),
+      perSecond: PACE.nullable(),
+    }),
+    /** Of all nodes. */
+    perSecond: PACE,
+    /** Sent documents by state. */
+    documents: listOf({ state: z.string(), count: z.number() }),
+    /** Age of the oldest dispatch that is due. */
+    oldestDue_s: z.number(),
+    streams: listOf({ stream: z.string(), pending: z.number(), oldestAge_s: z.number() }),
+    receivers: listOf({ receiver: z.string(), waiting: z.number(), attempts: z.number(), oldest_s: z.number() }),
+    webhooks: listOf({ origin: z.string(), failures: z.number(), restUntil: z.string().nullable() }),
+    evidence: z.object({ index: z.number(), hash: z.string(), storedAt: z.string().nullable() }).readonly(),
+    certificates: listOf({ usage: z.string(), name: z.string(), notAfter: z.string(), days: z.number() }),
+    /** What waits for a person. */
+    reviews: z
+      .object({ registrations: z.number(), whiteLabel: z.number(), onboarding: z.number(), held: z.number() })
+      .readonly(),
+  })
+  .readonly();
+/** What is known of an engine at one instant. */
+export type Heartbeat = z.infer<typeof HEARTBEAT>;
 
 /** Numbers that stand large above everything. */
 interface Figure extends Cell {
