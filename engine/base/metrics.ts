@@ -180,6 +180,11 @@ export const METRICS = {
     labels: ["kind"],
   },
   actors_active: { kind: "gauge", help: "Actors in memory.", labels: ["kind"] },
+  sealed_unopened_total: {
+    kind: "counter",
+    help: "Sealed numbers, amounts and notes that could not be opened and were shown as empty.",
+    labels: [],
+  },
   credentials_failed_total: { kind: "counter", help: "Failed credential attempts.", labels: ["prefix"] },
   cert_expiry_timestamp_seconds: { kind: "gauge", help: "When a certificate in use expires.", labels: ["usage"] },
 } as const satisfies Record<

@@ -21,6 +21,7 @@ import type { StatusWork } from "../../actors/status-work.js";
 import { startActors } from "../../actors/system.js";
 import type { ActorSystem } from "../../actors/system.js";
 import { ConfigError } from "../../engine/base/config.js";
+import { errorFields, oncePerSecond } from "../../engine/base/log.js";
 import { createCursors } from "../../engine/base/cursors.js";
 import type { ReceiverCapacity } from "../../engine/documents/delivery/claims.js";
 import type { Reserve } from "../../engine/documents/delivery/first-attempt.js";
@@ -67,6 +68,7 @@ import { hasMovedPayloads } from "../../engine/storage/payloads/move.js";
 import { openPayloadStore, usePayloadStore } from "../../engine/storage/payloads/payload-store.js";
 import type { PayloadStore } from "../../engine/storage/payloads/payload-store.js";
 import { useFactsSealer } from "../../engine/storage/keyring/facts.js";
+import type { OnUnopened } from "../../engine/storage/keyring/facts.js";
 import { findPayloadBytes } from "../../engine/storage/payloads/find.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
 import { openSql, orTemporary } from "../../engine/storage/sql.js";
@@ -391,13 +393,22 @@ async function startPayloadStore({ config, clock }: Base, sql: Sql): Promise<Pay
   return store;
 }
 
+/** What operators hear of sealed values that do not open, however often lists show their rows. */
+function unopenedTold({ log, clock, metrics }: Base): OnUnopened {
+  const sampled = { log: oncePerSecond(log, clock) };
+  return (documentId, error) => {
+    metrics.count("sealed_unopened_total", {});
+    sampled.log.error("storage.value_unopened", { documentId, ...errorFields(error) });
+  };
+}
+
 /** Starts everything between the database and the listeners. @throws ConfigError with sentences for the operator */
 export async function startWork(base: Base, options: WorkOptions, database: Database, streams: Streams): Promise<Work> {
   const { config, clock, log, metrics, stack, dataDir } = base;
   const { sql } = database;
   const { publicUrl } = options;
   const { sealer, keys } = await openKeys(sql, config, { dataDir, clock });
-  useFactsSealer(sql, sealer);
+  useFactsSealer(sql, sealer, unopenedTold(base));
   const cursors = createCursors(keys[0], keys.slice(1));
   const payloads = await startPayloadStore(base, sql);
 

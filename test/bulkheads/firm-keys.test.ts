@@ -394,7 +394,9 @@ describe("an erased firm", () => {
       expect(words).not.toMatch(/CANARY-DRAFT|CANARY-METADATA/);
 
       // A page on which one of its documents stands is still a page.
-      useFactsSealer(copy.sql, sealer);
+      useFactsSealer(copy.sql, sealer, (_, error) => {
+        throw error;
+      });
       const page = { ...{ statuses: undefined, since: undefined, receiverKey: undefined }, offset: 0, limit: 10 };
       expect(await listFirmSent(copy.sql, firmId, page)).toEqual([
         expect.objectContaining({ number: null, total: null }),

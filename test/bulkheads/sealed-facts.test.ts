@@ -23,7 +23,7 @@ import { boxClient } from "../support/box.js";
 import { CONFIGURED, filesSaying, secretsIn, tablesSaying, WORDS } from "../support/canaries.js";
 import { markedInvoice, tellCanaryStory } from "../support/canary-story.js";
 import { connectorCalls, connectorInvoice } from "../support/connector.js";
-import { accessToken, send, sendParts, startTestEngine } from "../support/engine.js";
+import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
 import type { TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { api } from "../support/partners.js";
@@ -31,6 +31,11 @@ import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { startReceiver } from "../support/receiver.js";
 import { newDocumentRow, sealedDocumentRow, seedFirm } from "../support/seed.js";
+
+/** Whoever lists what does not open hears why. */
+const loudly = (_id: string, error: unknown): never => {
+  throw error;
+};
 
 let t: TestEngine;
 let senderToken: string;
@@ -103,10 +108,26 @@ test("a document is sent, received, told of and answered, another one waits in t
 
   await t.db.sql`analyze`;
   const words = { ...WORDS, amount: amountOf(invoice.xml) };
-  expect(await tablesSaying(t.db.sql, words)).toEqual({
-    // The words of another access point's answer stand in the timeline of the document.
-    answer: ["document_event"],
-  });
+  expect(await tablesSaying(t.db.sql, words)).toEqual({});
+
+  // Whoever asks is told them: in the timeline and in events, also after they were sealed for the first time.
+  const timeline = `GET /documents/${String(sent.json["providerDocumentId"])}/events` as const;
+  const told = async (): Promise<readonly string[]> =>
+    [(await api(t, senderToken, timeline)).text, (await api(t, senderToken, "GET /events/pull")).text].filter((text) =>
+      text.includes(WORDS.answer),
+    );
+  expect(await told()).toHaveLength(2);
+  const reasons = JSON.stringify({ reasons: [{ list: "OPStatusReason", code: "NON", text: WORDS.answer }] });
+  await t.db.sql`
+    update document_event set detail = ${WORDS.answer}, meta = meta - 'keyId' - 'sealed' || ${reasons}::text::jsonb
+    where kind = 'document.response_received'`;
+  expect(await tablesSaying(t.db.sql, { answer: WORDS.answer })).toEqual({ answer: ["document_event"] });
+  const { sealer } = await openKeyring(t.db.sql, [Buffer.from(CONFIGURED["master key"])], systemClock);
+  expect(await resealFacts(t.db.sql, sealer, "clear")).toBe(1);
+  await t.db.sql`analyze document_event`;
+  expect(await tablesSaying(t.db.sql, { answer: WORDS.answer })).toEqual({});
+  expect(await told()).toHaveLength(2);
+  expect(await resealFacts(t.db.sql, sealer, "all")).toBe(0);
 });
 
 test("no secret and no word of a document stands in the log at its most talkative, in metrics, in refusals, in the database or in files", async () => {
@@ -144,6 +165,52 @@ test("the search finds a secret in each form in which it could stand", () => {
   expect(secretsIn({ word }, Buffer.from(word).toString("hex"))).toEqual(["word"]);
   expect(secretsIn({ word }, `{"a":"${word}"}`)).toEqual(["word"]);
   expect(secretsIn({ word }, word.slice(1))).toEqual([]);
+});
+
+test("a sealed value that does not open costs nothing but itself: its row is listed without it, and operators hear of it", async () => {
+  const { sandbox, db, lines } = t;
+  const [from, to] = [sandbox.sender.participantId, sandbox.receiver.participantId];
+  const sent = await send(
+    sandbox,
+    { participantId: from, token: senderToken },
+    sendParts(from, to, invoiceXml(from, to, { number: "WHOLE-1" })),
+  );
+  expect(sent.status, sent.text).toBe(202);
+  const id = String(sent.json["providerDocumentId"]);
+  await eventually("it is received", async () => {
+    const rows = await db.sql`
+      select 1 from received_document as r join document as d on d.as4_message_id = r.as4_message_id
+      where d.id = ${id} and r.status = 'RECEIVED'`;
+    return rows.length === 1;
+  });
+  const paths = ["GET /documents/outbox", "GET /documents/inbox"] as const;
+  const tokenOf = { "GET /documents/outbox": senderToken, "GET /documents/inbox": receiverToken };
+  const numbersOf = async (path: (typeof paths)[number]): Promise<unknown[]> => {
+    const { status, text, json } = await api(t, tokenOf[path], path);
+    expect(status, text).toBe(200);
+    const documents = json["documents"] as readonly Readonly<Record<string, unknown>>[];
+    return documents.map(({ documentNumber, totalAmount }) => [documentNumber, typeof totalAmount]).sort();
+  };
+  const whole = await Promise.all(paths.map(numbersOf));
+  const damaged = '{"sealed": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}';
+  for (const table of ["document", "received_document"])
+    await db.sql`update ${db.sql(table)} set facts = facts || ${damaged}::text::jsonb
+      where as4_message_id <> (select as4_message_id from document where id = ${id})`;
+  await db.sql`update service_message set note_sealed = decode('00', 'hex') where note_sealed is not null`;
+  expect(whole.flat()).toContainEqual([WORDS.number, "string"]);
+  for (const path of paths) {
+    const numbers = await numbersOf(path);
+    expect(numbers).toContainEqual(["WHOLE-1", "string"]);
+    expect(numbers).toContainEqual([null, "object"]);
+    expect(JSON.stringify(numbers)).not.toContain(WORDS.number);
+  }
+  const [row] = await db.sql<{ id: string }[]>`
+    select about::text as id from service_message where note_sealed is not null
+    order by created_at limit 1`;
+  const answers = await api(t, receiverToken, `GET /documents/${row?.id}/responses`);
+  expect([answers.status, answers.text.includes(WORDS.answer)]).toEqual([200, false]);
+  expect(lines.filter((line) => line.includes('"storage.value_unopened"')).length).toBeGreaterThan(0);
+  expect(await (await fetch(`${t.engine.adminUrl}/metrics`)).text()).toMatch(/^kurier_sealed_unopened_total [1-9]/m);
 });
 
 describe("facts that were stored before they were sealed", () => {
@@ -187,7 +254,7 @@ describe("facts that were stored before they were sealed", () => {
     const first = await openKeyring(db.sql, [A], systemClock);
     for (const row of [old, other])
       await acceptDocuments(db.sql, [await sealedDocumentRow(first.sealer, row, Buffer.from(row.id))]);
-    useFactsSealer(db.sql, first.sealer);
+    useFactsSealer(db.sql, first.sealer, loudly);
     const listed = async (): Promise<unknown> =>
       (
         await listFirmSent(db.sql, firmId, {
@@ -222,7 +289,7 @@ describe("facts that were stored before they were sealed", () => {
     const second = await openKeyring(db.sql, [B, A], systemClock);
     expect((await rotateMaster(db.sql, second)).values).toBeGreaterThanOrEqual(2);
     const { sealer } = await openKeyring(db.sql, [B], systemClock);
-    useFactsSealer(db.sql, sealer);
+    useFactsSealer(db.sql, sealer, loudly);
     expect((await factsOf(old.id))["keyId"]).toBe(sealer.keyId);
     expect((await factsOf(old.id))["documentNumber"]).toBe(sealed["documentNumber"]);
     expect(await listed()).toEqual(shown);

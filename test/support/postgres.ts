@@ -95,7 +95,9 @@ export async function freshDatabase(options: { readonly migrated?: boolean } = {
   const pools: Sql[] = [];
   const another = (poolName = "test"): Sql => {
     const pool = openSql({ url, name: poolName, connections: POOL });
-    useFactsSealer(pool, SEALER);
+    useFactsSealer(pool, SEALER, (_, error) => {
+      throw error;
+    });
     pools.push(pool);
     return pool;
   };

@@ -25,6 +25,7 @@ import { providerDigits } from "../../peppol/seats.js";
 import type { NewEvent } from "../../storage/documents/documents.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import { factDigests } from "../../storage/keyring/facts.js";
+import { SEALED_WORDS, sealWords } from "../../storage/keyring/words.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Json, Sql } from "../../storage/sql.js";
@@ -279,6 +280,17 @@ const IGNORED_KINDS = {
   invoice_response: "document.response_ignored",
 } as const satisfies Record<StatusKind, TimelineKind>;
 
+/** An event with what was said; what people wrote is sealed. */
+function eventOf(
+  { clock, sealer }: Pick<StatusPorts, "clock" | "sealer">,
+  kind: TimelineKind,
+  { detail, meta }: { readonly detail: string | null; readonly meta: Json },
+): NewEvent {
+  const id = newId(clock);
+  if (SEALED_WORDS.includes(kind)) return { id, kind, meta: sealWords(sealer, id, { detail, meta }) };
+  return { id, kind, meta, ...(detail === null ? {} : { detail }) };
+}
+
 /** Writes a status with its document's move or mark. @returns false when the decision was stale */
 async function write(
   ports: StatusPorts,
@@ -290,16 +302,16 @@ async function write(
   const now = ports.clock.now();
   const kinds: readonly TimelineKind[] =
     decision.outcome === "applied" ? decision.move.emits : [IGNORED_KINDS[status.kind]];
-  const events: NewEvent[] = kinds.map((kind) => ({
-    id: newId(ports.clock),
-    kind,
+  const words = {
     meta:
       decision.outcome === "applied"
         ? meta
         : { ...(meta as Record<string, Json>), notApplied: decision.outcome, seat: status.peerSeat },
     // A stranger's words do not stand in the timeline of a firm.
-    ...(detail === undefined || decision.outcome === "foreign" ? {} : { detail }),
-  }));
+    detail: decision.outcome === "foreign" ? null : (detail ?? null),
+  };
+  const sealer = await ports.sealer.forFirm(target.firmId);
+  const events = kinds.map((kind) => eventOf({ clock: ports.clock, sealer }, kind, words));
   const outcome = decision.outcome === "early" ? "late" : decision.outcome;
   return applyStatus(
     ports.sql,

@@ -7,6 +7,7 @@ import type { BoxEvent, BoxState } from "../../lifecycle/box.js";
 import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { ActorType, AuditStamp } from "../identity/audit.js";
 import { stampParameter } from "../identity/audit.js";
+import { withWords } from "../keyring/words.js";
 import type { Json, Sql } from "../sql.js";
 
 /** Everything that a new item is made of. */
@@ -239,6 +240,13 @@ export interface BoxTimelineRow {
   readonly occurredAt: Date;
 }
 
+/** A line as it is stored: others' words may be sealed in its members, for the event that it is. */
+interface StoredLine extends BoxTimelineRow {
+  /** Empty for what happened to the item. */
+  readonly id: string;
+  readonly meta: Json;
+}
+
 /** What happened to an item and its documents, the newest `limit` lines, oldest first; and the documents' ids. */
 export async function boxTimeline(
   sql: Sql,
@@ -250,18 +258,19 @@ export async function boxTimeline(
     union
     select document_id from box_event where item_id = ${id} and document_id is not null`;
   const documentIds = documents.map((row) => row.id);
-  const lines = await sql<BoxTimelineRow[]>`
-    select kind, status, actor_type as "actorType", actor_id as "actorId", detail, document_id as "documentId",
-      occurred_at as "occurredAt"
+  const rows = await sql<StoredLine[]>`
+    select id, meta, kind, status, actor_type as "actorType", actor_id as "actorId", detail,
+      document_id as "documentId", occurred_at as "occurredAt"
     from (
-      select kind, status, actor_type, actor_id, detail, document_id, occurred_at, version::bigint as place
+      select '' as id, null as meta, kind, status, actor_type, actor_id, detail, document_id, occurred_at,
+        version::bigint as place
       from box_event where item_id = ${id}
       union all
-      select kind, null, actor, null, detail, document_id, occurred_at, position
+      select id::text, meta, kind, null, actor, null, detail, document_id, occurred_at, position
       from document_event where document_id = any(${documentIds}::uuid[])
     ) as lines
     order by occurred_at desc, place desc limit ${limit}`;
-  return { documentIds, lines: [...lines].reverse() };
+  return { documentIds, lines: withWords(sql, rows).reverse() };
 }
 
 /** What the maker of an item keeps with it, sealed. */

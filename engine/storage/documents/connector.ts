@@ -9,7 +9,8 @@ import type { ResponseCode } from "../../lifecycle/response.js";
 import type { FeedPlace } from "../events/feed.js";
 import { numbered, openedNote } from "../keyring/facts.js";
 import type { WithFacts } from "../keyring/facts.js";
-import type { Sql } from "../sql.js";
+import { openedWords } from "../keyring/words.js";
+import type { Json, Sql } from "../sql.js";
 
 /** A document of either direction without its content. */
 export interface ConnectorRow extends FeedPlace {
@@ -70,17 +71,17 @@ const shown = (sql: Sql, { limit, now }: Showing) => sql`
       d.facts, d.acknowledged_at, null::text as reference, d.created_at, d.updated_at,
       case when d.door = 'connector' then d.reply_body::jsonb ->> 'resolution' end as resolution,
       d.invoice_response_status as response_code, said.detail as response_reason, said.occurred_at as responded_at,
-      null::uuid as note_of, null::text as note_key, null::bytea as note_sealed
+      null::uuid as note_of, null::text as note_key, null::bytea as note_sealed, said.id as answer, said.meta
     from outbound as o join document as d on d.id = o.id
     left join lateral (
-      select v.detail, v.occurred_at from document_event as v
+      select v.id, v.detail, v.meta, v.occurred_at from document_event as v
       where v.document_id = d.id and v.kind = 'document.response_received' order by v.position desc limit 1
     ) as said on true
     union all
     select i.transaction_id, i.position, r.id, 'inbound', r.status, null, 0, null, null, r.document_type_id,
       r.sender, r.receiver, r.facts, r.acknowledged_at, r.client_reference, r.received_at,
       coalesce(r.acknowledged_at, r.received_at), null, said.code, said.note, said.created_at,
-      said.id, said.payload_key_id, said.note_sealed
+      said.id, said.payload_key_id, said.note_sealed, null, null
     from inbound as i join received_document as r on r.id = i.id
     left join lateral (
       select m.id, m.code, m.note, m.payload_key_id, m.note_sealed, m.created_at from service_message as m
@@ -102,7 +103,7 @@ const shown = (sql: Sql, { limit, now }: Showing) => sql`
     document_type_id as "documentTypeId", sender, receiver, facts, acknowledged_at as "acknowledgedAt", reference,
     created_at as "createdAt", updated_at as "updatedAt", resolution, response_code as "responseCode",
     response_reason as "responseReason", responded_at as "respondedAt", note_of as "noteOf", note_key as "noteKey",
-    note_sealed as "noteSealed"
+    note_sealed as "noteSealed", answer, meta
   from page as p order by p.transaction_id, p.position`;
 
 /** A row as the statement gives it. */
@@ -111,18 +112,17 @@ interface StoredRow extends WithFacts<ConnectorRow, "number"> {
   readonly noteOf: string | null;
   readonly noteKey: string | null;
   readonly noteSealed: Buffer | null;
+  /** The event with the answer of others, whose words may be sealed. */
+  readonly answer: string | null;
+  readonly meta: Json;
 }
 
 const rowsOf = (sql: Sql, rows: readonly StoredRow[]): ConnectorRow[] =>
-  numbered(sql, rows, ({ id }) => id).map(({ noteOf, noteKey, noteSealed, ...row }) => ({
-    ...row,
-    responseReason: openedNote(sql, {
-      id: noteOf ?? "",
-      keyId: noteKey ?? "",
-      clear: row.responseReason,
-      sealed: noteSealed,
-    }),
-  }));
+  numbered(sql, rows, ({ id }) => id).map(({ noteOf, noteKey, noteSealed, answer, meta, ...row }) => {
+    const clear = openedWords(sql, answer ?? "", { detail: row.responseReason, meta }).detail;
+    const note = { id: noteOf ?? "", keyId: noteKey ?? "", clear, sealed: noteSealed };
+    return { ...row, responseReason: openedNote(sql, note) };
+  });
 
 /** One document that the firm sent, or received and may see; undefined when there is none such. */
 export async function findConnectorDocument(

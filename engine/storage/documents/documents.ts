@@ -9,6 +9,7 @@ import type { OutboundState, OutboundTrigger, TimelineKind } from "../../lifecyc
 import type { ResponseCode } from "../../lifecycle/response.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
+import { openedWords } from "../keyring/words.js";
 import type { Json, Sql } from "../sql.js";
 
 /** Everything that one acceptance writes. */
@@ -394,8 +395,7 @@ export async function listDocumentEvents(
             position: row.position,
             kind: row.kind,
             actor: row.actor,
-            detail: row.detail,
-            meta: row.meta,
+            ...openedWords(sql, row.id, { detail: row.detail, meta: row.meta }),
             occurredAt: row.occurred_at.getTime(),
           },
         ],

@@ -8,6 +8,7 @@ import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import type { FeedPlace } from "../events/feed.js";
 import { shownRows } from "../keyring/facts.js";
+import { withWords } from "../keyring/words.js";
 import type { ShownFacts, WithFacts } from "../keyring/facts.js";
 import { joinPieces, pieceColumns, pieceJoin } from "../payloads/pieces.js";
 import type { PayloadPiece } from "../payloads/pieces.js";
@@ -151,12 +152,12 @@ interface SentEvent extends FeedPlace {
 }
 
 /** What happened after a place to what a firm sent, in the order in which it was committed; one more than the limit. */
-export const pullSentEvents = (
+export const pullSentEvents = async (
   sql: Sql,
   query: Pick<SentPullQuery, "firmId" | "after" | "since" | "limit">,
-): PromiseLike<SentEvent[]> => {
+): Promise<SentEvent[]> => {
   const from = query.since === undefined ? null : isoInstant(query.since);
-  return sql<SentEvent[]>`
+  const rows = await sql<SentEvent[]>`
     select e.transaction_id::text as "transactionId", e.position::text as position, e.id, e.kind,
       e.document_id as "documentId", e.detail, e.meta, e.occurred_at as "occurredAt"
     from document_event as e join document as d on d.id = e.document_id
@@ -165,6 +166,7 @@ export const pullSentEvents = (
       and e.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
       and (${from}::timestamptz is null or e.occurred_at >= ${from}::timestamptz)
     order by e.transaction_id, e.position limit ${query.limit + 1}`;
+  return withWords(sql, rows);
 };
 
 /** One attempt at a sent document, without the words of others. */

@@ -1,8 +1,9 @@
 /** Statements of what others say of documents that we sent: Message Level Statuses and invoice responses. */
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
-import type { DocumentId, ParticipantId } from "../../base/ids.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../base/ids.js";
 import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
+import { withWords } from "../keyring/words.js";
 import type { Json, Sql } from "../sql.js";
 import { eventsJson } from "./documents.js";
 import type { MoveRow } from "./documents.js";
@@ -178,12 +179,18 @@ interface AnswersToDocument {
 /** The status and the newest response that a document has. */
 export async function findAnswersToDocument(sql: Sql, id: DocumentId): Promise<AnswersToDocument[]> {
   const rows = await sql<
-    { readonly kind: TimelineKind; readonly detail: string | null; readonly meta: Json; readonly occurred_at: Date }[]
+    {
+      readonly id: string;
+      readonly kind: TimelineKind;
+      readonly detail: string | null;
+      readonly meta: Json;
+      readonly occurred_at: Date;
+    }[]
   >`
-    select distinct on (kind) kind, detail, meta, occurred_at from document_event
+    select distinct on (kind) id, kind, detail, meta, occurred_at from document_event
     where document_id = ${id} and kind in ('document.mls_received', 'document.response_received')
     order by kind, position desc`;
-  return rows.map((row) => ({
+  return withWords(sql, rows).map((row) => ({
     kind: row.kind === "document.mls_received" ? "mls" : "invoice_response",
     detail: row.detail ?? undefined,
     meta: row.meta,
@@ -194,6 +201,7 @@ export async function findAnswersToDocument(sql: Sql, id: DocumentId): Promise<A
 /** A document of ours that a status may be about. */
 export interface StatusTarget {
   readonly id: DocumentId;
+  readonly firmId: FirmId;
   readonly status: OutboundState;
   readonly version: number;
   /** Whether an attempt is under way: its end must not find another version than it left. */
@@ -218,6 +226,7 @@ export interface StatusTarget {
 
 interface TargetRow {
   readonly id: string;
+  readonly firm_id: FirmId;
   readonly status: OutboundState;
   readonly version: number;
   readonly leased: boolean;
@@ -234,6 +243,7 @@ interface TargetRow {
 
 const targetOf = (row: TargetRow): StatusTarget => ({
   id: row.id as DocumentId,
+  firmId: row.firm_id,
   status: row.status,
   version: row.version,
   leased: row.leased,
@@ -253,7 +263,7 @@ const targetOf = (row: TargetRow): StatusTarget => ({
 /** The document with this SBDH InstanceIdentifier; undefined when none of ours has it. */
 export async function findMlsTarget(sql: Sql, sbdhInstanceId: string): Promise<StatusTarget | undefined> {
   const [row] = await sql<TargetRow[]>`
-    select d.id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased,
+    select d.id, d.firm_id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased,
       coalesce(e.c3_seat, (
         select a.seat from document_attempt as a where a.document_id = d.id and a.seat is not null
         order by a.number desc limit 1
@@ -295,7 +305,7 @@ interface ResponseQuery {
 export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promise<StatusTarget | undefined> {
   const [row] = await sql<TargetRow[]>`
     with fitting as (
-      select d.id, d.status, d.version, d.lease_until, d.receiver_key, d.created_at,
+      select d.id, d.firm_id, d.status, d.version, d.lease_until, d.receiver_key, d.created_at,
         d.facts ->> 'issueDate' as issue_date,
         case d.status when 'delivered' then 0 when 'sent' then 0 when 'queued' then 1 else 2 end as tier,
         (
@@ -317,7 +327,7 @@ export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promis
         count(*) filter (where f.named) over (partition by f.tier) as named_beside
       from fitting as f
     )
-    select f.id, f.status, f.version, f.lease_until > clock_timestamp() is true as leased,
+    select f.id, f.firm_id, f.status, f.version, f.lease_until > clock_timestamp() is true as leased,
       coalesce((select e.c3_seat from exchange as e where e.id = f.id), (
         select a.seat from document_attempt as a where a.document_id = f.id and a.seat is not null
         order by a.number desc limit 1

@@ -7,6 +7,7 @@ import type { FeedKind } from "../../lifecycle/feed.js";
 import { batched, inOrder } from "../batched.js";
 import { shownFacts } from "../keyring/facts.js";
 import type { ShownFacts } from "../keyring/facts.js";
+import { openedWords } from "../keyring/words.js";
 import type { Json, Sql } from "../sql.js";
 import { completeReports } from "./attempts.js";
 import type { AttemptReport } from "./attempts.js";
@@ -60,20 +61,25 @@ export const messageColumns = (sql: Sql) => sql`
     from document_history as h where h.document_id = o.id
   ) end as history, e.detail, e.meta`;
 
-/** A row of messageColumns, whatever its event is called. */
-type Message = Omit<MessageRow, "event">;
-
-/** A row of messageColumns as a statement gives it. */
-export type StoredMessage<Row extends Message> = Omit<Row, keyof ShownFacts | "amount"> & {
-  readonly documentId: string;
-  readonly facts: unknown;
+/** What a message says of the facts of its document. */
+type MessageFacts = Omit<ShownFacts, "total"> & {
+  /** BT-115, the exact decimal text. */
+  readonly amount: string | null;
 };
 
-/** Rows of messageColumns with what their documents' facts show. */
-export const messagesOf = <Row extends Message>(sql: Sql, rows: readonly StoredMessage<Row>[]): Row[] =>
-  rows.map(({ facts, ...rest }) => {
-    const { total, ...shown } = shownFacts(sql, rest.documentId, facts);
-    return { ...rest, ...shown, amount: total } as unknown as Row;
+/** A row of messageColumns as a statement gives it: with the facts as they are stored in the place of what they say. */
+export type StoredMessage<Row extends MessageFacts> = Row extends unknown
+  ? Omit<Row, keyof MessageFacts> & { readonly facts: unknown }
+  : never;
+
+/** What a message is shown with, as it is stored. */
+type Stored = Pick<MessageRow, "documentId" | "eventId" | "detail" | "meta"> & { readonly facts: unknown };
+
+/** Rows of messageColumns with what their documents' facts and answers say. */
+export const messagesOf = <Row extends Stored>(sql: Sql, rows: readonly Row[]): (Row & MessageFacts)[] =>
+  rows.map((row) => {
+    const { total: amount, ...shown } = shownFacts(sql, row.documentId, row.facts);
+    return { ...row, facts: undefined, ...shown, amount, ...openedWords(sql, row.eventId, row) };
   });
 
 /** What a MessageRow is read from, beside rows of webhook_delivery named d. */
@@ -161,7 +167,7 @@ export async function claimDeliveries(sql: Sql, owner: string, places: number): 
     select ${claimedColumns(sql)}
     from claimed as d join webhook_subscription as s on s.id = d.subscription_id
     ${messageJoins(sql)}`;
-  return messagesOf<ClaimedDelivery>(sql, rows);
+  return messagesOf(sql, rows);
 }
 
 /**

@@ -76,10 +76,10 @@ export async function takenChains(sql: Sql, owner: string, ids: readonly string[
     order by d.place`;
   // Bounded by the deliveries that one look at the feed makes.
   const chains = new Map<string, [ClaimedDelivery, ...ClaimedDelivery[]]>();
-  for (const { isFirst, ...row } of messagesOf<Taken>(sql, rows)) {
+  for (const { isFirst, ...row } of messagesOf(sql, rows)) {
     const key = `${row.subscriptionId} ${row.documentId}`;
-    if (isFirst) chains.set(key, [row as ClaimedDelivery]);
-    else chains.get(key)?.push(row as ClaimedDelivery);
+    if (isFirst) chains.set(key, [row]);
+    else chains.get(key)?.push(row);
   }
   return [...chains.values()];
 }

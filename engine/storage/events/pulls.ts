@@ -30,7 +30,7 @@ export async function listPending(
     select ${messageColumns(sql)} from page join webhook_delivery as d on d.id = page.id
     ${messageJoins(sql)}
     order by page.place`;
-  return messagesOf<MessageRow>(sql, rows);
+  return messagesOf(sql, rows);
 }
 
 /** An integrator over all its firms: those whose consent lets it read their events, and none that it has lost since. */
@@ -66,7 +66,7 @@ export async function listPendingOfAll(
     select ${messageColumns(sql)} from page join webhook_delivery as d on d.id = page.id
     ${messageJoins(sql)}
     order by page.place`;
-  return messagesOf<MessageRow>(sql, rows);
+  return messagesOf(sql, rows);
 }
 
 interface AckRow {

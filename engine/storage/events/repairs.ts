@@ -73,7 +73,7 @@ export async function claimedTests(sql: Sql, ids: readonly string[]): Promise<Cl
     ${messageJoins(sql)}
     where d.id = any (${[...ids]}::uuid[])
     order by d.position`;
-  return messagesOf<ClaimedDelivery>(sql, rows);
+  return messagesOf(sql, rows);
 }
 
 /** Removes old deliveries and what nothing is left of. @returns how many deliveries went */

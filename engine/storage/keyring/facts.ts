@@ -3,6 +3,7 @@
  * database must find a document by it, a keyed digest stands in its place. A pool knows its sealer, so that whoever
  * lists documents need not.
  */
+import { Refusal } from "../../base/errors.js";
 import type { Sealer } from "../sealer.js";
 import type { Json, Sql } from "../sql.js";
 import { FirmKeyGone } from "./firm-key-files.js";
@@ -17,6 +18,7 @@ const SEALED_FACTS = [
   "orderReference",
   "precedingInvoiceIds",
 ] as const;
+const SEALED_NAMES: ReadonlySet<string> = new Set(SEALED_FACTS);
 const LEAVES_NOTHING: ReadonlySet<string> = new Set(["payableAmount"] satisfies (typeof SEALED_FACTS)[number][]);
 
 /** Whose facts they are: a document by its id, and who sent it. */
@@ -81,17 +83,32 @@ export function openFacts(sealer: Sealer, id: string, facts: unknown): Facts {
   return { ...stored, ...Object.fromEntries(SEALED_FACTS.map((name) => [name, secret[name]])) };
 }
 
-const sealers = new WeakMap<Sql, Sealer>();
+/** Hears of a sealed value that does not open: the row that it lies beside, and why. */
+export type OnUnopened = (id: string, error: unknown) => void;
 
-/** Tells a pool who opens the facts that its rows have. */
-export function useFactsSealer(sql: Sql, sealer: Sealer): void {
-  sealers.set(sql, sealer);
+interface FactsReader {
+  readonly sealer: Sealer;
+  readonly onUnopened: OnUnopened;
+}
+const readers = new WeakMap<Sql, FactsReader>();
+
+/** Tells a pool who opens the facts that its rows have, and who hears of those that do not open. */
+export function useFactsSealer(sql: Sql, sealer: Sealer, onUnopened: OnUnopened): void {
+  readers.set(sql, { sealer, onUnopened });
 }
 
-function sealerOf(sql: Sql): Sealer {
-  const sealer = sealers.get(sql);
-  if (sealer === undefined) throw new Error("facts are sealed, and this process has not said with what");
-  return sealer;
+/** What a sealed value says; `otherwise` where it does not open: a damaged row costs no other row of its page. */
+export function openedOr<T>(sql: Sql, id: string, open: (sealer: Sealer) => T, otherwise: T): T {
+  const reader = readers.get(sql);
+  if (reader === undefined) throw new Error("facts are sealed, and this process has not said with what");
+  try {
+    return open(reader.sealer);
+  } catch (error) {
+    // Keys that are away for a moment are no fault of the row, and those of an erased firm are meant to be.
+    if (error instanceof Refusal) throw error;
+    if (!(error instanceof FirmKeyGone)) reader.onUnopened(id, error);
+    return otherwise;
+  }
 }
 
 /** What the note of a service message is sealed for. */
@@ -106,10 +123,10 @@ interface StoredNote {
   readonly sealed: Buffer | null;
 }
 
-/** A note in clear. @throws Error when it is sealed and the pool knows no sealer, or another one */
+/** A note in clear; null also where it does not open. @throws Error when it is sealed and the pool knows no sealer */
 export function openedNote(sql: Sql, { id, keyId, clear, sealed }: StoredNote): string | null {
   if (sealed === null) return clear;
-  return unlessGone(() => sealerOf(sql).open(keyId, sealed, noteContext(id)).toString()) ?? null;
+  return openedOr(sql, id, (sealer) => sealer.open(keyId, sealed, noteContext(id)).toString(), null);
 }
 
 /** What lists and events show of a document; null for what it does not say. */
@@ -126,10 +143,20 @@ export interface ShownFacts {
 
 const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
-/** What is shown of stored facts. @throws Error when they are sealed and the pool knows no sealer, or another one */
+/** Facts without what is sealed, or lies digested in its place. */
+const withoutSecret = (facts: Facts): Facts =>
+  Object.fromEntries(Object.entries(facts).filter(([name]) => !SEALED_NAMES.has(name)));
+
+/**
+ * What is shown of stored facts; where the sealed ones do not open, those beside them.
+ * @throws Error when they are sealed and the pool knows no sealer
+ */
 export function shownFacts(sql: Sql, id: string, stored: unknown): ShownFacts {
   const found = factsIn(stored);
-  const facts = found["sealed"] === undefined ? found : openFacts(sealerOf(sql), id, found);
+  const facts =
+    found["sealed"] === undefined
+      ? found
+      : openedOr(sql, id, (sealer) => openFacts(sealer, id, found), withoutSecret(found));
   return {
     number: textOf(facts["documentNumber"]),
     issueDate: textOf(facts["issueDate"]),

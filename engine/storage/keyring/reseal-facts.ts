@@ -9,6 +9,7 @@ import { FIRM_KEY_PREFIX } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
 import { noteContext, openFacts, sealFacts } from "./facts.js";
+import { NO_ID, resealWords } from "./reseal-words.js";
 
 /** Tables with facts; each has an id and the sender as columns. */
 const FACTS_TABLES = ["document", "received_document"] as const;
@@ -30,9 +31,6 @@ interface ClearNote {
 
 /** What is to be sealed: what is in clear, or that and what another key has sealed. */
 type Which = "clear" | "all";
-
-/** Before every id. */
-const NO_ID = "00000000-0000-0000-0000-000000000000";
 
 /** The next rows by id, as many as one statement may look at, of which those come that are to be sealed. */
 async function nextFacts(
@@ -100,9 +98,9 @@ async function sealNote(sql: Sql, sealer: Sealer, { id, firm_id, key_id, note }:
 }
 
 /**
- * Goes over all facts and notes once.
+ * Goes over all facts, notes and words of answers once.
  * @returns how many rows were written
- * @throws Error when facts do not open: their key is not in the ring, or they are damaged
+ * @throws Error when one of them does not open: its key is not in the ring, or it is damaged
  */
 export async function resealFacts(sql: Sql, sealer: Sealer, which: Which): Promise<number> {
   let written = 0;
@@ -118,5 +116,6 @@ export async function resealFacts(sql: Sql, sealer: Sealer, which: Which): Promi
       after = last;
     }
   }
+  written += await resealWords(sql, sealer, unless);
   return written + (await sealNotes(sql, sealer));
 }
