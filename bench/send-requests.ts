@@ -12,7 +12,7 @@ import type { BenchFirm } from "./engine.js";
 import type { LoadRequest } from "./load.js";
 
 /** Lines that make a body of about 12 KB. */
-const LINES = 6;
+export const LINES = 6;
 /** Sends a minute that a key may make, less a margin for the edges of the window. */
 const PER_KEY_PER_MINUTE = 140;
 

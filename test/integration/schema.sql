@@ -2688,6 +2688,8 @@ CREATE OR REPLACE FUNCTION public.due_webhooks(p_places integer, p_per_endpoint 
  RETURNS TABLE(id uuid, endpoint_id uuid)
  LANGUAGE plpgsql
  ROWS 64
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_bitmapscan TO 'off'
 AS $function$
 #variable_conflict use_column
 begin
@@ -3044,6 +3046,8 @@ $function$
 CREATE OR REPLACE FUNCTION public.fan_out_connector(p_limit integer)
  RETURNS TABLE(read bigint, queued bigint)
  LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_bitmapscan TO 'off'
 AS $function$
 #variable_conflict use_column
 declare
@@ -3123,6 +3127,8 @@ $function$
 CREATE OR REPLACE FUNCTION public.fan_out_webhooks(p_limit integer, p_owner text DEFAULT NULL::text, p_lease_ms integer DEFAULT 0, p_places integer DEFAULT 0, p_per_endpoint integer DEFAULT 0, p_per_owner integer DEFAULT 0, p_first integer DEFAULT 0)
  RETURNS TABLE(read bigint, queued bigint, waiting bigint, taken uuid[])
  LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_bitmapscan TO 'off'
 AS $function$
 #variable_conflict use_column
 declare
@@ -3135,6 +3141,7 @@ declare
   v_transaction xid8[];
   v_position bigint[];
   v_part smallint[];
+  v_subscriptions webhook_subscription[];
   v_events integer;
   v_queued bigint;
   v_waiting bigint;
@@ -3151,9 +3158,11 @@ begin
     ) as f;
   if v_events = 0 then return; end if;
 
-  perform 1 from webhook_subscription as s
-    where s.deleted_at is null and s.active and s.firm_id = any (v_firm) order by s.id for key share;
-  if not found then
+  select array_agg(t.locked) into v_subscriptions from (
+    select s as locked from webhook_subscription as s
+    where s.deleted_at is null and s.active and s.firm_id = any (v_firm) order by s.id for key share
+  ) as t;
+  if v_subscriptions is null then
     v_queued := 0;
     v_waiting := 0;
   else
@@ -3181,12 +3190,13 @@ begin
         union all
         select id, kind, document_id, firm_id, occurred_at, transaction_id, feed_position, part from ahead
       ) as f
-      join webhook_subscription as s on s.firm_id = f.firm_id and s.deleted_at is null and s.active
-        and f.kind = any (s.events) and not pg_visible_in_snapshot(f.transaction_id, s.seen_from)
+      join unnest(v_subscriptions) as s on s.firm_id = f.firm_id and f.kind = any (s.events)
+        and not pg_visible_in_snapshot(f.transaction_id, s.seen_from)
         and (s.integrator_id is null or webhook_is_allowed(s.integrator_id, s.firm_id))
       where (select 1 from webhook_delivery as x where x.subscription_id = s.id and x.event_id = f.id limit 1) is null
     ), ordered as materialized (
       select t.id, t.kind, t.document_id, t.occurred_at, t.place, t.subscription_id, t.endpoint_id, t.firm_id, t.owner_id,
+        row_number() over (order by t.place, t.subscription_id) as n,
         row_number() over (partition by t.subscription_id, t.document_id order by t.place) = 1 and not exists (
           select 1 from webhook_delivery as h
           where h.document_id = t.document_id and h.subscription_id = t.subscription_id and h.due_at is not null
@@ -3196,7 +3206,7 @@ begin
     ), leased as materialized (
       select l.endpoint_id, l.owner_id, l.places from leased_webhooks() as l where p_places > 0
     ), turns as (
-      select o.id, o.subscription_id, o.owner_id, o.place,
+      select o.n, o.owner_id, o.place,
         coalesce(l.places, 0) + row_number() over (partition by o.endpoint_id order by o.place) as turn
       from ordered as o
       join webhook_endpoint as w on w.id = o.endpoint_id and w.failures = 0 and w.rest_until is null
@@ -3204,15 +3214,17 @@ begin
       where p_places > 0 and o.is_first
         and not exists (select 1 from webhook_delivery as d where d.endpoint_id = w.id and d.due_at <= now())
     ), shares as (
-      select t.id, t.subscription_id, t.turn, t.place,
+      select t.n, t.turn, t.place,
         row_number() over (partition by t.owner_id order by t.turn, t.place) + coalesce(busy.places, 0) as share
       from turns as t left join (
         select l.owner_id, sum(l.places) as places from leased as l group by l.owner_id
       ) as busy on busy.owner_id = t.owner_id
-    ), chosen as (
-      select c.id, c.subscription_id from shares as c
-      where c.turn <= p_per_endpoint and c.share <= p_per_owner and (c.turn = 1 or c.share <= p_per_owner - p_first)
-      order by c.turn, c.place limit p_places
+    ), chosen as materialized (
+      select coalesce(array_agg(c.n), '{}') as ns from (
+        select s.n from shares as s
+        where s.turn <= p_per_endpoint and s.share <= p_per_owner and (s.turn = 1 or s.share <= p_per_owner - p_first)
+        order by s.turn, s.place limit p_places
+      ) as c
     ), added as (
       insert into webhook_delivery (
         id, subscription_id, endpoint_id, owner_id, firm_id, event_id, event, place, document_id, occurred_at, status,
@@ -3223,12 +3235,16 @@ begin
         case
           when t.endpoint_id is null then null
           when not t.is_first then 'infinity'
-          when c.id is not null then clock_timestamp() + p_lease_ms * interval '1 millisecond'
+          when t.is_taken then clock_timestamp() + p_lease_ms * interval '1 millisecond'
           else now()
         end,
-        case when c.id is not null then p_owner end, case when c.id is not null then clock_timestamp() end,
-        (c.id is not null)::integer, clock_timestamp()
-      from ordered as t left join chosen as c on c.id = t.id and c.subscription_id = t.subscription_id
+        case when t.is_taken then p_owner end, case when t.is_taken then clock_timestamp() end, t.is_taken::integer,
+        clock_timestamp()
+      from (
+        select o.id, o.kind, o.document_id, o.occurred_at, o.place, o.subscription_id, o.endpoint_id, o.firm_id, o.owner_id,
+          o.is_first, o.n = any ((select c.ns from chosen as c)::bigint[]) as is_taken
+        from ordered as o
+      ) as t
       order by t.place
       on conflict do nothing
       returning id, subscription_id, document_id, place, due_at, lease_owner
@@ -4686,6 +4702,8 @@ $function$
 CREATE OR REPLACE FUNCTION public.settle_webhooks(p_owner text[], p_head uuid[], p_id uuid[], p_attempt integer[], p_status text[], p_wait_ms bigint[], p_response_status integer[], p_response_body text[], p_cause text[], p_health text[], p_breaker integer, p_rest_ms integer, p_rest_max_ms integer, p_failing_ms bigint)
  RETURNS TABLE(n bigint, failing boolean, freed boolean)
  LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_bitmapscan TO 'off'
 AS $function$
 #variable_conflict use_column
 declare
