@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 
+import { capacityPage, CAPACITY_PAGE } from "../bench/report/capacity.js";
 import { BENCH_GOALS } from "../bench/report/goals.js";
 import { readKeptFolder, RESULTS, valuesOf } from "../bench/report/kept.js";
 import { performancePage, PERFORMANCE_PAGE } from "../bench/report/page.js";
@@ -107,4 +108,8 @@ describe("the page of performance", () => {
   test("what is no list of named figures among the results are passed over", () => {
     expect(pageOf({ kills: [{ kind: "none" }] as unknown as object, other: { title: "x" } })).toContain("not run");
   });
+});
+
+test("the page of capacity is what the kept figures make (npm run -s performance:table writes it)", () => {
+  expect(readFileSync(join(ROOT, CAPACITY_PAGE), "utf8")).toBe(capacityPage(ROOT));
 });

@@ -27,8 +27,10 @@ const DOCS = join(PROJECT, "docs");
 /** Blocks that nobody runs: what a program prints, a file's content, and commands of another machine. */
 const SHOWN = new Set(["text", "console", "json", "xml", "yaml", "ini"]);
 /** Commands of another machine or of the first start, each of which has a test of its own or needs what tests have not. */
-const CONSOLE = /^(npm ci && npm start|npm run |docker |helm |kurier |npx kurier |systemctl |#|$)/;
+const CONSOLE = /^(npm ci && npm start|npm run |npm install |docker |helm |kurier |npx kurier |systemctl |#|$)/;
 const TIMEOUT_MS = 60_000;
+/** Pages whose commands end servers and begin others: test/faults/guide.test.ts runs them. */
+const ELSEWHERE = new Set(["operators/backup.md"]);
 
 const pages = readdirSync(DOCS, { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".md"))
@@ -52,6 +54,13 @@ beforeAll(async () => {
   await buildIfNeeded();
   folder = mkdtempSync(join(tmpdir(), "kurier-guides-"));
   db = await freshDatabase();
+  writeFileSync(
+    join(folder, "kurier"),
+    `#!/bin/sh\nexec "${process.execPath}" "${PROJECT}/gateway/kurier.mjs" "$@"\n`,
+    {
+      mode: 0o755,
+    },
+  );
   engine = await startEngineProcess({
     dataDir: join(folder, "data"),
     env: { DATABASE_URL: db.url, NATS_URL: "embedded", VALIDATOR_THREADS: "1" },
@@ -73,8 +82,13 @@ const environment = (): NodeJS.ProcessEnv => {
   const { PATH = "", HOME = "" } = process.env;
   const { integrator, baseUrl } = engine.sandbox;
   return {
-    PATH,
+    PATH: `${folder}:${PATH}`,
     HOME,
+    // What `kurier` on an operator's machine has of the engine's.
+    ENVIRONMENT: "sandbox",
+    DATABASE_URL: db.url,
+    DATA_DIR: join(folder, "data"),
+    NATS_URL: "embedded",
     KURIER_URL: baseUrl,
     KURIER_CLIENT_ID: integrator.clientId,
     KURIER_CLIENT_SECRET: integrator.clientSecret,
@@ -135,7 +149,9 @@ const guides = pages
   .map((page) => ({ page, blocks: blocksOf(page) }))
   .filter(
     ({ page, blocks }) =>
-      page.includes("/") && blocks.some(({ language }) => language === "sh" || language in PROGRAMS),
+      page.includes("/") &&
+      !ELSEWHERE.has(page) &&
+      blocks.some(({ language }) => language === "sh" || language in PROGRAMS),
   );
 
 /** A pattern of what a page says comes out. */
