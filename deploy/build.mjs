@@ -4,7 +4,12 @@ import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:
 import { join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
+import { renderGuide } from "./guide.mjs";
+
 const root = fileURLToPath(new URL("..", import.meta.url));
+/** What the guide is made of, and what makes it. */
+const DOCS = join(root, "docs");
+const GUIDE_TOOLS = ["deploy/guide.mjs", "node_modules/marked/package.json"].map((file) => join(root, file));
 const FOLDERS = ["engine", "gateway", "actors", "validators", "bench"];
 /** Files that run from dist/ as they are. */
 const COPIED = [".sql", ".html", ".css", ".svg", ".json", ".js"];
@@ -24,6 +29,14 @@ async function sources() {
   return found.sort();
 }
 
+/** The files of the guide; its tools only as far as they are there. */
+async function guideSources() {
+  const found = [];
+  for await (const path of walk(DOCS)) found.push(path);
+  for (const tool of GUIDE_TOOLS) if ((await stat(tool).catch(() => undefined)) !== undefined) found.push(tool);
+  return found.sort();
+}
+
 /** Name, size and time of every source: equal means that dist/ is what a build would give. */
 async function stampOf(files) {
   const rows = await Promise.all(
@@ -39,7 +52,7 @@ async function stampOf(files) {
 export async function buildIfNeeded() {
   const files = await sources();
   if (!files.some((file) => file.endsWith(".ts"))) return false;
-  const stamp = await stampOf(files);
+  const stamp = await stampOf([...files, ...(await guideSources())]);
   const stampFile = join(root, "dist", ".stamp");
   if ((await readFile(stampFile, "utf8").catch(() => "")) === stamp) return false;
   const { build } = await import("esbuild");
@@ -60,6 +73,7 @@ export async function buildIfNeeded() {
     await mkdir(join(target, ".."), { recursive: true });
     await cp(file, target);
   }
+  await renderGuide(DOCS, join(draft, "gateway/web/guide/pages"));
   await writeFile(join(draft, ".stamp"), stamp);
   const old = `${draft}.old`;
   await rename(join(root, "dist"), old).catch((error) => {

@@ -83,6 +83,10 @@ const adminToken = (value: string): string =>
     : malformed("must be 32 to 512 characters of A-Z a-z 0-9 . _ ~ + / -, chosen at random");
 const webhookSecret = (value: string): string =>
   value.length >= 16 && value.length <= 512 ? value : malformed("must have 16 to 512 characters, chosen at random");
+const securityContact = (value: string): string =>
+  /^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+|tel:[+0-9-]+)$/.test(value)
+    ? value
+    : malformed("must be one address that begins with mailto:, https: or tel:");
 const masterKey = (value: string): Buffer => {
   const bytes = Buffer.from(value.trim(), "base64");
   return bytes.length === 32 ? bytes : malformed("must be 32 bytes in base64");
@@ -310,6 +314,12 @@ export const VARIABLES = {
       undefined,
     ),
   ),
+  SECURITY_CONTACT: row<string | undefined>(
+    "",
+    "Whom to tell of a weakness, for /.well-known/security.txt: mailto:ADDRESS, or an https: or tel: address; without one there is no such file.",
+    securityContact,
+    undefined,
+  ),
   FIRM_KEY_ISSUANCE: row<"enabled" | "disabled" | undefined>(
     "enabled in the sandbox, disabled in production",
     "Whether integrators may make keys for single firms: enabled or disabled.",
@@ -384,6 +394,7 @@ const OUR_PREFIXES = [
   "MAIL_",
   "ONBOARDING_",
   "PFS_",
+  "SECURITY_CONTACT",
 ];
 /**
  * What Kubernetes adds for a service that happens to be named like one of ours: NATS_SERVICE_HOST, NATS_PORT_4222_TCP.

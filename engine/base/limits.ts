@@ -400,6 +400,8 @@ export const LIMITS = {
   reference_invoice_lines: 3,
   /** Longer patterns are left out of the OpenAPI documents: they are for machines, no reader gains by them. Ours. */
   openapi_pattern_chars_max: 80,
+  /** For how long security.txt is good; RFC 9116, 2.5.5 asks for less than a year. */
+  security_text_days: 180,
   /** What `kurier demo` waits for a delivery and for one answer. Ours. */
   demo_delivery_ms: 30 * SECOND_MS,
   demo_request_ms: 10 * SECOND_MS,

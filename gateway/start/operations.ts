@@ -36,6 +36,7 @@ import { frontRoutes } from "../routes/pages/front.js";
 import { agreementRoutes } from "../routes/pages/oauth-agreement.js";
 import { consentPageRoutes } from "../routes/pages/consent.js";
 import { firmPageRoutes } from "../routes/pages/firm.js";
+import { securityTextRoutes } from "../routes/security-txt.js";
 import { signInRoutes } from "../routes/pages/sign-in.js";
 import { authRoutes } from "../routes/auth.js";
 import { mapperRoutes } from "../routes/connector/mapper.js";
@@ -77,6 +78,7 @@ import type { LookupParts } from "./lookup.js";
 import { handlingPorts, inboxPorts, lifecyclePorts, outboxPorts, pullPorts, sendPorts } from "./documents.js";
 import type { DocumentParts } from "./documents.js";
 import type { PeopleParts } from "./people.js";
+import { guideRoutes } from "../routes/guide.js";
 import { webRoutes } from "../routes/web.js";
 import type { WebhookParts } from "./webhooks.js";
 
@@ -223,6 +225,7 @@ export function publicRows(
 ): readonly Route[] {
   const contract = API_OPERATIONS.flatMap((operations) => operations.rows(parts));
   const words = peers === undefined ? undefined : sandboxWords();
+  const { securityContact: contact } = parts;
   return [
     ...contract,
     ...PAGES.flatMap((pages) => pages.rows(parts)),
@@ -231,6 +234,8 @@ export function publicRows(
       sampleInvoice: () => demoInvoice(parts.clock, LIMITS.reference_invoice_lines),
       isMadeAtStart: parts.environment === "production",
     }),
+    ...guideRoutes(),
+    ...(contact === undefined ? [] : securityTextRoutes({ contact, publicUrl: parts.pages.publicUrl })),
     ...validatePageRoutes(),
     ...(accessPoint === undefined ? [] : NETWORK_OPERATIONS.flatMap((operations) => operations.rows(accessPoint))),
     ...(peers === undefined ? [] : sandboxPeerRoutes(peers)),

@@ -36,6 +36,7 @@ export interface PeopleParts {
   readonly onboarding: Onboarding;
   /** The secret of the tax authority's confirmations; undefined where none is configured. */
   readonly pfsSecret: string | undefined;
+  readonly securityContact: string | undefined;
   readonly pages: PageSettings;
   readonly mayReceive: ReturnType<typeof createReceiving>;
 }
@@ -64,6 +65,7 @@ export function startPeople(
     onboarding,
     mayReceive: createReceiving(sql),
     pfsSecret: config.PFS_WEBHOOK_SECRET,
+    securityContact: config.SECURITY_CONTACT,
     pages: { visitors: createVisitors(publicUrl), isSandbox: environment === "sandbox", publicUrl },
     people: peopleThroughActors(actors, createPeople({ sql, clock, mailer })),
     oauth: oauthThroughActors(actors, createOAuth({ sql, clock, environment, publicUrl, identity })),

@@ -54,13 +54,9 @@ beforeAll(async () => {
   await buildIfNeeded();
   folder = mkdtempSync(join(tmpdir(), "kurier-guides-"));
   db = await freshDatabase();
-  writeFileSync(
-    join(folder, "kurier"),
-    `#!/bin/sh\nexec "${process.execPath}" "${PROJECT}/gateway/kurier.mjs" "$@"\n`,
-    {
-      mode: 0o755,
-    },
-  );
+  // Names of ours that are no variables of the engine stop its commands.
+  const kurier = `unset KURIER_URL KURIER_CLIENT_ID KURIER_CLIENT_SECRET; exec "${process.execPath}" "${PROJECT}/gateway/kurier.mjs" "$@"`;
+  writeFileSync(join(folder, "kurier"), `#!/bin/sh\n${kurier}\n`, { mode: 0o755 });
   engine = await startEngineProcess({
     dataDir: join(folder, "data"),
     env: { DATABASE_URL: db.url, NATS_URL: "embedded", VALIDATOR_THREADS: "1" },

@@ -39,6 +39,7 @@ test("the package holds what runs and what operators read, and neither tests nor
   const names = files(installed).filter((name) => !name.startsWith("node_modules/"));
   expect(names).toContain("dist/gateway/cli.js");
   expect(names).toContain("docs/runbook.md");
+  expect(names).toContain("dist/gateway/web/guide/pages/operators--security.html");
   expect(names).toContain("deploy/prometheus/alerts.yml");
   expect(names.filter((name) => /(^|\/)(test|\.ci|reviews)\//.test(name) || /(?<!\.d)\.ts$/.test(name))).toEqual([]);
 });

@@ -43,6 +43,7 @@ const PROBE = `## Ask your own installation
 \`\`\`console
 kurier probe https://ap.example --yes
 \`\`\`
+Others who find something must know whom to tell: \`SECURITY_CONTACT=mailto:security@ap.example\` has the engine serve \`/.well-known/security.txt\` (RFC 9116).
 `;
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");

@@ -63,6 +63,7 @@ export const frontRoutes = (ports: FrontPorts): readonly Route[] => [
           <p>${words("front_developers_text")}</p>
           <ul>
             ${INTERFACES.map(([text, path]) => html`<li><a href="${path}">${words(text)}</a></li>`)}
+            <li><a href="/docs/guide">${words("front_guide")}</a></li>
           </ul>
           <h2>${words("front_addresses")}</h2>
           <ul>

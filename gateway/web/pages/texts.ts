@@ -41,6 +41,7 @@ export const TEXTS = {
   ),
   front_connector: row("Connector: one flow per customer, without UBL", "Connector: jeden tok na zákazníka, bez UBL"),
   front_sapi: row("SAPI profile: ready UBL documents, out and in", "Profil SAPI: hotové dokumenty UBL, von aj dnu"),
+  front_guide: row("Guides for integrators and operators", "Príručky pre integrátorov a prevádzkovateľov"),
   front_people: row("For firms and partners", "Pre firmy a partnerov"),
   front_people_text: row(
     "See which programs may act for your firm, and end it at any time.",
