@@ -1,4 +1,4 @@
-/** docs/operators/capacity.md: what an engine does on the machine that the benchmarks ran on, in the words of operators. */
+/** docs/operators/capacity.md: what an engine does on the machine of the benchmarks, in the words of operators. */
 import { join } from "node:path";
 
 import { readKeptFolder, RESULTS } from "./kept.js";

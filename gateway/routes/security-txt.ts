@@ -16,7 +16,7 @@ interface SecurityTextPorts {
   readonly publicUrl: string;
 }
 
-/** The row of the file; its answer is good for some days from now, because a running engine is proof enough of its contact. */
+/** The row of the file; each answer is good for some days from then on: a running engine vouches for its contact. */
 export const securityTextRoutes = ({ contact, publicUrl }: SecurityTextPorts): readonly Route[] => [
   route({
     ...{ method: "GET", mounts: [""], family: "public", credential: "none", errors: [], hidden: true },
