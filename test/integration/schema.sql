@@ -2074,11 +2074,13 @@ begin
       order by d.next_attempt_at limit lane.count
       for update skip locked
     ) as c
-  ), ranked as (
-    select c.id, row_number() over (partition by c.lane) as rank, c.lane from candidate as c
+  ), ranked as materialized (
+    select c.id, row_number() over (partition by c.lane) as rank, c.lane,
+      (select p.bytes from payload as p where p.document_id = c.id) as bytes
+    from candidate as c
   ), weighed as (
-    select r.id, row_number() over w as n, sum(p.bytes) over w as octets
-    from ranked as r join payload as p on p.document_id = r.id
+    select r.id, row_number() over w as n, sum(r.bytes) over w as octets
+    from ranked as r where r.bytes is not null
     window w as (order by r.rank, r.lane rows between unbounded preceding and current row)
   )
   select a.* from (select w.id from weighed as w where w.octets <= p_bytes_max or (p_one and w.n = 1) order by w.id) as w

@@ -5,10 +5,14 @@ import { join } from "node:path";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { eventually } from "../../support/eventually.js";
 import type { Random } from "../../support/random.js";
-import type { Point, Points } from "./points.js";
+import type { Point, PointName, Points } from "./points.js";
 
-/** Strikes, and resolves when what was struck has been started again. */
-type Blow = (points: Points, random: Random) => Promise<void>;
+/** What can be killed of an access point. */
+interface Blow {
+  readonly point: PointName;
+  /** Resolves when what was struck has been started again, where it does not come back itself. */
+  readonly strike: (points: Points, random: Random) => Promise<void>;
+}
 
 const sigkill = (pid: number): void => {
   process.kill(pid, "SIGKILL");
@@ -36,43 +40,66 @@ async function endWorker(point: Point, random: Random): Promise<void> {
 }
 const saidOf = (output: string): number => output.split("a worker thread was ended").length;
 
-export const BLOWS = {
-  "one of A's two engines": async ({ a: { machines } }, random) => {
-    const index = random.int(machines.count);
-    await machines.kill(index);
-    await machines.start(index);
+const ALL_BLOWS = {
+  "one of A's two engines": {
+    point: "A",
+    strike: async ({ a: { machines } }, random) => {
+      const index = random.int(machines.count);
+      await machines.kill(index);
+      await machines.start(index);
+    },
   },
-  "both engines of A": async ({ a: { machines } }) => {
-    for (let index = 0; index < machines.count; index += 1) await machines.kill(index);
-    for (let index = 0; index < machines.count; index += 1) await machines.start(index);
+  "both engines of A": {
+    point: "A",
+    strike: async ({ a: { machines } }) => {
+      const indexes = Array.from({ length: machines.count }, (_, index) => index);
+      await Promise.all(indexes.map(machines.kill));
+      for (const index of indexes) await machines.start(index);
+    },
   },
-  "Postgres of A": async ({ a: { postgres, startPostgres } }) => {
-    await postgres.kill();
-    await startPostgres();
+  "Postgres of A": {
+    point: "A",
+    strike: async ({ a: { postgres, startPostgres } }) => {
+      await postgres.kill();
+      await startPostgres();
+    },
   },
-  "a session of A's Postgres": async ({ a }) => killSession(await a.sql()),
-  "A's nats-server": async ({ a: { nats } }) => {
-    await nats.kill(0);
-    await nats.start(0);
+  "a session of A's Postgres": { point: "A", strike: async ({ a }) => killSession(await a.sql()) },
+  "A's nats-server": {
+    point: "A",
+    strike: async ({ a: { nats } }) => {
+      await nats.kill(0);
+      await nats.start(0);
+    },
   },
-  "A's nats-server with its store": async ({ a: { nats } }) => {
-    await nats.kill(0);
-    await nats.start(0, true);
+  "A's nats-server with its store": {
+    point: "A",
+    strike: async ({ a: { nats } }) => {
+      await nats.kill(0);
+      await nats.start(0, true);
+    },
   },
-  "B's engine, and its Postgres with it": async ({ b }) => {
-    await b.kill();
-    await b.start();
+  "a worker thread of A": { point: "A", strike: ({ a }, random) => endWorker(a, random) },
+  "B's engine, and its Postgres with it": {
+    point: "B",
+    strike: async ({ b }) => {
+      await b.kill();
+      await b.start();
+    },
   },
-  "a worker thread of A": ({ a }, random) => endWorker(a, random),
-  "a worker thread of B": ({ b }, random) => endWorker(b, random),
-  "B's Postgres": ({ b: { dataDir } }) => {
-    sigkill(postmasterIn(join(dataDir, "postgres")));
-    return Promise.resolve();
+  "B's Postgres": {
+    point: "B",
+    strike: ({ b: { dataDir } }) => {
+      sigkill(postmasterIn(join(dataDir, "postgres")));
+      return Promise.resolve();
+    },
   },
+  "a worker thread of B": { point: "B", strike: ({ b }, random) => endWorker(b, random) },
 } as const satisfies Readonly<Record<string, Blow>>;
 
 /** What can be killed. */
-export type BlowName = keyof typeof BLOWS;
+export type BlowName = keyof typeof ALL_BLOWS;
+export const BLOWS: Readonly<Record<BlowName, Blow>> = ALL_BLOWS;
 
 const BLOW_NAMES = Object.keys(BLOWS) as BlowName[];
 

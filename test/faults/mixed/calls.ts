@@ -6,13 +6,16 @@ import { http } from "../../support/engine.js";
 import type { HttpAnswer } from "../../support/engine.js";
 import type { PointName } from "./points.js";
 
-/** What each call may be answered: statuses that end it, and answers that say that it is to be made again. */
+/**
+ * What each call may be answered: statuses that end it, and answers that say that it is to be made again. Who reads what
+ * came while the way was cut reads as fast as a key may; nothing else comes near its limit.
+ */
 const PROMISES = {
   send: { good: [202], later: /^503 |^409 .*"SAPI-PROC-002"/s },
   create: { good: [200, 201], later: /^503 |^409 .*"IDEMPOTENCY_IN_FLIGHT"/s },
-  list: { good: [200], later: /^503 / },
-  read: { good: [200], later: /^503 / },
-  acknowledge: { good: [200], later: /^503 / },
+  list: { good: [200], later: /^(?:429|503) / },
+  read: { good: [200], later: /^(?:429|503) / },
+  acknowledge: { good: [200], later: /^(?:429|503) / },
   token: { good: [200], later: /^503 / },
 } as const satisfies Readonly<Record<string, { readonly good: readonly number[]; readonly later: RegExp }>>;
 

@@ -20,17 +20,11 @@ import { databaseFacts, logOf, processFacts } from "../../support/oracle-facts.j
 import { violations } from "../../support/oracle.js";
 import type { ProcessFact, SideFacts } from "../../support/oracle.js";
 import type { Receiver } from "../../support/receiver.js";
-import type { Point, PointName, Points } from "./points.js";
+import type { Point, Points } from "./points.js";
+import { brokenDeliveries, brokenNotices } from "./promises.js";
 import type { Traffic } from "./traffic.js";
 
 const FEED_PAGE = 500;
-const EVENT_ID = "x-webhook-event-id";
-
-const counted = <T>(items: readonly T[]): ReadonlyMap<T, number> => {
-  const counts = new Map<T, number>();
-  for (const item of items) counts.set(item, (counts.get(item) ?? 0) + 1);
-  return counts;
-};
 
 /** One for all engines of an access point: what is not so of one of them is not so. */
 async function processesOf(point: Point): Promise<ProcessFact> {
@@ -67,33 +61,6 @@ async function sideOf(point: Point, sql: Sql, { told }: Traffic): Promise<SideFa
   };
 }
 
-const OTHER = { A: "B", B: "A" } as const satisfies Record<PointName, PointName>;
-
-/** Each accepted document is delivered, read once by its receiver with its bytes, and proved once by either side. */
-function deliveries(side: SideFacts, other: SideFacts, { read }: Traffic): readonly string[] {
-  const rows = new Map(side.outgoing.map((row) => [row.id, row]));
-  const reads = counted([...read[OTHER[side.name as PointName]].values()].map(({ sha256 }) => sha256));
-  const proofs = (of: SideFacts, outcomes: readonly string[]): ReadonlyMap<string, number> =>
-    counted(of.evidence.filter(({ outcome }) => outcomes.includes(outcome)).map(({ messageId }) => messageId));
-  // Who repeats a message signs it anew: that it came again is proved as well, beside the proof of its arrival.
-  const [sent, arrived] = [proofs(side, ["receipt", "already_handed_over"]), proofs(other, ["stored"])];
-  return side.accepted.flatMap(({ id, sha256 }) => {
-    const row = rows.get(id);
-    const [times, proved, taken] = [
-      reads.get(sha256) ?? 0,
-      sent.get(row?.messageId ?? "") ?? 0,
-      arrived.get(row?.messageId ?? "") ?? 0,
-    ];
-    return [
-      ...(row?.status === "delivered" ? [] : [`${side.name}: ${id} is ${row?.status ?? "nowhere"}`]),
-      ...(times === 1 ? [] : [`${side.name}: ${id} was found ${times} times in the inbox of its receiver`]),
-      ...(proved === 1 && taken === 1
-        ? []
-        : [`${side.name}: ${id} has ${proved} proofs, and ${taken} at its receiver`]),
-    ];
-  });
-}
-
 /** Every event of some firms, as any reader of the feed meets them. */
 async function eventsOf(sql: Sql, firms: ReadonlySet<string>): Promise<readonly FeedEvent[]> {
   const all: FeedEvent[] = [];
@@ -105,26 +72,6 @@ async function eventsOf(sql: Sql, firms: ReadonlySet<string>): Promise<readonly 
     all.push(...page.filter(({ firmId }) => firms.has(firmId)));
     place = last;
   }
-}
-
-/** Every event came at least once, each time with the same bytes, and nothing came that has not happened. */
-function notices(events: readonly FeedEvent[], receiver: Receiver): readonly string[] {
-  const told = new Map<string, Set<string>>();
-  for (const { headers, body } of receiver.calls) {
-    const id = headers[EVENT_ID] ?? "";
-    told.set(id, (told.get(id) ?? new Set()).add(body.toString("utf8")));
-  }
-  const happened = new Map(events.map(({ id, kind }) => [id, kind]));
-  return [
-    ...[...counted(events.map(({ id }) => id))].filter(([, n]) => n > 1).map(([id]) => `two events have the id ${id}`),
-    ...events.filter(({ id }) => !told.has(id)).map(({ id, kind }) => `${kind} ${id} was told to nobody`),
-    ...[...told]
-      .filter(([, forms]) => forms.size > 1)
-      .map(([id, forms]) => `${id} came as ${[...forms].join(" and ")}`),
-    ...[...told.entries()]
-      .filter(([id, [form]]) => !form?.includes(happened.get(id) ?? "?"))
-      .map(([id]) => `${id} was told and has not happened so`),
-  ];
 }
 
 /** What a check of the whole archive finds. */
@@ -151,11 +98,11 @@ export async function judge(points: Points, traffic: Traffic, receiver: Receiver
     events: events.length,
     broken: [
       ...violations({ sides: [sideA, sideB], canaries: [], rssMax_bytes: Number.MAX_SAFE_INTEGER }),
-      ...deliveries(sideA, sideB, traffic),
-      ...deliveries(sideB, sideA, traffic),
+      ...brokenDeliveries(sideA, sideB, [...traffic.read.B.values()]),
+      ...brokenDeliveries(sideB, sideA, [...traffic.read.A.values()]),
       ...traffic.changed,
       ...traffic.log.unexpected,
-      ...notices(events, receiver),
+      ...brokenNotices(events, receiver.calls),
       ...(await archiveFaults(sqlA, join(folder, "evidence"), Buffer.from(MACHINES_MASTER_KEY, "base64"))),
       ...(await archiveFaults(sqlB, join(b.dataDir, "evidence"), keyOfB)),
     ],

@@ -24,9 +24,9 @@ import { keepFigures } from "../figures.js";
 import { BLOWS, blowOrder } from "./blows.js";
 import { judge } from "./judge.js";
 import { startPoints } from "./points.js";
-import type { Points } from "./points.js";
-import { recoveryRows } from "./recovery.js";
-import type { Kill } from "./recovery.js";
+import type { Point, Points } from "./points.js";
+import { recoveries, RECOVERY_COLUMNS, recoveryRows, waitsText } from "./recovery.js";
+import type { Delivery, Kill } from "./recovery.js";
 import { startTraffic } from "./traffic.js";
 import type { Traffic } from "./traffic.js";
 
@@ -64,7 +64,7 @@ async function killUntil(end: number): Promise<readonly Kill[]> {
     await delay(PAUSE_MS.least + random.int(PAUSE_MS.beyond - PAUSE_MS.least));
     if (systemClock.now() >= end) break;
     const at = systemClock.now();
-    await BLOWS[name](points, random);
+    await BLOWS[name].strike(points, random);
     kills.push({ name, at, back: systemClock.now() });
     const dead = [points.a, points.b].flatMap((point) => point.engines()).filter((engine) => engine.ended());
     expect(
@@ -104,11 +104,14 @@ async function settle(): Promise<void> {
   }
 }
 
-const deliveredAt = async (sql: Sql): Promise<readonly number[]> =>
-  (
-    await sql<{ at: number }[]>`
-      select (extract(epoch from delivered_at) * 1000)::float8 as at from document where delivered_at is not null`
-  ).map(({ at }) => at);
+const deliveriesOf = async (point: Point): Promise<readonly Delivery[]> => {
+  const sql = await point.sql();
+  const rows = await sql<Omit<Delivery, "point">[]>`
+    select (extract(epoch from created_at) * 1000)::float8 as accepted,
+      (extract(epoch from delivered_at) * 1000)::float8 as delivered
+    from document where delivered_at is not null`;
+  return rows.map((row) => ({ ...row, point: point.name }));
+};
 
 const count = ({ log }: Traffic, outcome: string): number => log.made.filter((one) => one.outcome === outcome).length;
 
@@ -120,30 +123,34 @@ test(`whatever is killed while everything is done at once, nothing accepted is l
   const kills = await killUntil(systemClock.now() + SECONDS * 1_000);
   await traffic.finish(settle);
   const { broken, events } = await judge(points, traffic, receiver);
-  const delivered = (
-    await Promise.all([points.a, points.b].map(async (point) => deliveredAt(await point.sql())))
-  ).flat();
+  const delivered = (await Promise.all([points.a, points.b].map(deliveriesOf))).flat();
+  const followed = recoveries(kills, traffic.log.made, delivered);
+  const [begun = 0] = kills.map(({ at }) => at);
+  for (const [n, one] of followed.entries())
+    process.stdout.write(`${Math.round((kills[n]?.at ?? 0) - begun)} ms: ${JSON.stringify(one)}\n`);
   keepFigures("mixed", {
     title: "Everything at once, with kills",
     command: `SEED=${SEED} KURIER_TEST_SECONDS=${SECONDS} npm run -s test:faults -- mixed`,
-    remark: remarkOf(traffic, { events, kills: kills.length, delivered: delivered.length, broken: broken.length }),
-    columns: [
-      ...["Killed", "Kills", "Running again p50, s", "max", "First good answer p50, s", "max"],
-      ...["First delivery p50, s", "max"],
-    ],
-    rows: recoveryRows(kills, traffic.log.made, delivered),
+    remark: remarkOf(traffic, { events, kills: kills.length, delivered, broken: broken.length }),
+    columns: RECOVERY_COLUMNS,
+    rows: recoveryRows(followed),
   });
   expect(broken).toEqual([]);
 });
 
 function remarkOf(
   traffic: Traffic,
-  of: { readonly events: number; readonly kills: number; readonly delivered: number; readonly broken: number },
+  of: {
+    readonly events: number;
+    readonly kills: number;
+    readonly delivered: readonly Delivery[];
+    readonly broken: number;
+  },
 ): string {
   const { told, log } = traffic;
   const [fromA, fromB] = [
     told.filter(({ point }) => point === "A").length,
     told.filter(({ point }) => point === "B").length,
   ];
-  return `An access point of two engines, a PostgreSQL and a nats-server (A) and one of a single engine with its embedded database (B) exchange documents over AS4 for ${SECONDS} s, while firms send, create invoices through the Connector, read and acknowledge what arrives, ask for tokens and are told of events, and one part after the other is killed with SIGKILL. ${fromA} documents were accepted by A and ${fromB} by B, ${of.delivered} delivered; ${of.events} events came to their receiver in ${receiver.calls.length} calls; ${log.made.length} calls of clients had ${count(traffic, "later")} answers to come again and ${count(traffic, "no answer")} none. Broken promises, of every kind that the oracle knows: ${of.broken}. The times are those from the kill: until a supervisor has started what does not come back itself, until a client that asks the struck access point has a good answer, and until the next document is delivered by either.`;
+  return `An access point of two engines, a PostgreSQL and a nats-server (A) and one of a single engine with its embedded database (B) exchange documents over AS4 for ${SECONDS} s, while firms send, create invoices through the Connector, read and acknowledge what arrives, ask for tokens and are told of events, and one part after the other is killed with SIGKILL. ${fromA} documents were accepted by A and ${fromB} by B, ${of.delivered.length} delivered; ${of.events} events came to their receiver in ${receiver.calls.length} calls; ${log.made.length} calls of clients had ${count(traffic, "later")} answers to come again and ${count(traffic, "no answer")} none. Broken promises, of every kind that the oracle knows: ${of.broken}. The times are those from the kill: until a supervisor has started what does not come back itself, until a client that asks the struck access point has a good answer, and until the next of its documents is delivered. Documents took ${waitsText(of.delivered)} from acceptance to delivery: one that met several deaths of its receiver waits as the plan says, 10 s, a minute, five minutes, and those that still waited when the load ended were hurried.`;
 }

@@ -17,10 +17,14 @@ import type { Call, CallLog } from "./calls.js";
 import type { Client, Point, PointName, Points } from "./points.js";
 
 /** How often each of them happens. All are far below what a key may do. */
-const PACE_MS = { sendA: 250, sendB: 400, create: 1_000, pollA: 500, pollB: 300, token: 1_500 } as const;
+const PACE_MS = { sendA: 250, sendB: 400, create: 2_000, pollA: 300, pollB: 200, token: 1_500 } as const;
 /** Calls under way at once: while an access point is away, its clients wait. */
 const CALLS_MAX = 64;
 const REPEATS_AT_ONCE = 8;
+/** Documents of one inbox that a client reads at once. */
+const READ_AT_ONCE = 4;
+/** Rounds of a minute: who reads as fast as a key may has to wait for the next one. */
+const INBOX_ROUNDS = 6;
 const REPEAT_PAUSE_MS = 1_000;
 
 /** What a client was told is accepted. */
@@ -120,12 +124,14 @@ async function emptyInbox(log: CallLog, { name, sandbox }: Point, firm: Client, 
   const page = await call("list", "?limit=100", "GET");
   if (page === undefined) return false;
   const { documents } = page.json as unknown as { readonly documents: readonly { readonly documentId: string }[] };
-  for (const { documentId } of documents) {
+  const take = async ({ documentId }: { readonly documentId: string }): Promise<boolean> => {
     const detail = await call("read", `/${documentId}`, "GET");
     if (detail === undefined) return false;
     keep({ id: documentId, sha256: digest(String(detail.json["payload"])) });
-    if ((await call("acknowledge", `/${documentId}/acknowledge`, "POST")) === undefined) return false;
-  }
+    return (await call("acknowledge", `/${documentId}/acknowledge`, "POST")) !== undefined;
+  };
+  for (let at = 0; at < documents.length; at += READ_AT_ONCE)
+    if (!(await Promise.all(documents.slice(at, at + READ_AT_ONCE).map(take))).every(Boolean)) return false;
   return documents.length === 0;
 }
 
@@ -149,6 +155,18 @@ async function freshToken(log: CallLog, { name, sandbox }: Point, firm: Client):
 function turns<T>(items: readonly T[]): () => T {
   let n = 0;
   return () => items[n++ % items.length] as T;
+}
+
+/** A minute at a time, as the limit of a key's calls goes. */
+async function untilEmpty(poll: () => Promise<boolean>): Promise<void> {
+  for (let round = 1; ; round += 1) {
+    try {
+      await eventually("the inbox is empty", poll);
+      return;
+    } catch (error) {
+      if (round === INBOX_ROUNDS) throw error;
+    }
+  }
 }
 
 /** Begins at once, and goes on until it is finished. */
@@ -238,8 +256,7 @@ export async function startTraffic(points: Points): Promise<Traffic> {
         return unaccepted.length === 0;
       });
       await settle();
-      for (const point of [a, b])
-        for (const firm of point.firms) await eventually("the inbox is empty", () => poll(point, firm));
+      await Promise.all([a, b].flatMap((point) => point.firms.map((firm) => untilEmpty(() => poll(point, firm)))));
     },
   };
 }

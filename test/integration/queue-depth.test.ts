@@ -1,0 +1,96 @@
+/**
+ * What the queue costs its own claims: Postgres reads as much for a look and a claim behind many waiting documents, most
+ * of them of another lane and due for longer, as behind few. Counted, not timed.
+ * @source design/reliability.md, F-10; the goal of fairness in docs/performance.md
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { FirmId } from "../../engine/base/ids.js";
+import { claimDocuments, readLanes } from "../../engine/storage/documents/attempts.js";
+import { openSql } from "../../engine/storage/sql.js";
+import type { Sql } from "../../engine/storage/sql.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
+import { seedFirm } from "../support/seed.js";
+
+const CLAIMED = 8;
+/** Rows that the claims themselves leave behind, and the lanes of documents that they have moved. */
+const OWN_ROWS = 200;
+const [DEAD, ALIVE] = ["0245:8888888888", "0245:9999999999"] as const;
+
+let db: TestDatabase;
+let sql: Sql;
+let unlucky: FirmId;
+let busy: FirmId;
+beforeAll(async () => {
+  db = await freshDatabase();
+  sql = openSql({ url: db.url, name: "depth", connections: 1 });
+  unlucky = await seedFirm(sql, "0245:1111111111");
+  busy = await seedFirm(sql, "0245:3333333333");
+});
+afterAll(async () => {
+  await sql.end({ timeout: 1 });
+  await db.drop();
+});
+
+/** Documents that were accepted one after the other and are all due. */
+async function queue(firmId: FirmId, receiver: string, count: number): Promise<void> {
+  await sql`set session_replication_role = replica`;
+  await sql`
+    create temporary table waiting as
+    select n, gen_random_uuid() as id, clock_timestamp() - interval '1 hour' + n * interval '1 millisecond' as at
+    from generate_series(1, ${count}::integer) as s (n)`;
+  await sql`
+    insert into document (id, firm_id, key_id, sender, sender_key, receiver, receiver_key, erp_document_id, document_type_id,
+      process_id, facts, status, version, idempotency_key, request_sha256, payload_sha256, reply_status, reply_body,
+      as4_message_id, sbdh_instance_id, next_attempt_at, created_at, updated_at, door)
+    select id, ${firmId}, id, '0245:1', '0245:1', ${receiver}, ${receiver}, 'erp ' || id, 'type', 'process',
+      jsonb_build_object('documentNumber', id), 'queued', 1, id, sha256(id::text::bytea), sha256(id::text::bytea), 202, '{}',
+      id || '@depth', id, at, at, at, 'sapi'
+    from waiting order by n`;
+  await sql`insert into payload (document_id, key_id, sealed, bytes) select id, 'k', 'x', 1 from waiting order by n`;
+  await sql`drop table waiting`;
+  await sql`set session_replication_role = origin`;
+}
+
+/** Rows and entries of indexes that Postgres has read so far for this database, this connection's up to now. */
+async function readSoFar(): Promise<number> {
+  await sql`select pg_stat_force_next_flush()`;
+  const [row] = await sql<{ readonly n: number }[]>`
+    select ((select sum(seq_tup_read) from pg_stat_user_tables) + (select sum(idx_tup_read) from pg_stat_user_indexes))::float8 as n`;
+  return row?.n ?? 0;
+}
+
+async function costOf(ask: () => Promise<unknown>): Promise<number> {
+  await ask();
+  const before = await readSoFar();
+  await ask();
+  return (await readSoFar()) - before;
+}
+
+const look = (): Promise<unknown> =>
+  readLanes(sql, { firm: undefined, receivers: new Map() }, { firms: 16, ready: 32 });
+const claim = (): Promise<unknown> =>
+  claimDocuments(sql, {
+    shares: [{ firmId: busy, receiver: ALIVE, count: CLAIMED }],
+    owner: "node-a",
+    lease_ms: 60_000,
+    bytes_max: 1_000,
+    one: true,
+  });
+
+const both = async (): Promise<readonly [look: number, claim: number]> => [await costOf(look), await costOf(claim)];
+
+test("a look and a claim read no more behind 20,000 waiting documents of another lane and of their own than behind 200", async () => {
+  await queue(unlucky, DEAD, 200);
+  await queue(busy, ALIVE, 200);
+  await sql`analyze`;
+  const few = await both();
+  await queue(unlucky, DEAD, 20_000);
+  await queue(busy, ALIVE, 20_000);
+  const unknown = await both();
+  await sql`analyze`;
+  const known = await both();
+  for (const many of [unknown, known])
+    for (const [n, read] of few.entries()) expect(many[n]).toBeLessThanOrEqual(read + OWN_ROWS);
+});
