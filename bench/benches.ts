@@ -7,7 +7,7 @@ import { endToEndBench } from "./end-to-end.js";
 import { tokenBench } from "./identity/token.js";
 import { hostileBench } from "./hostile/hostile.js";
 import { lookupBench } from "./lookup/lookup.js";
-import { loopBlockBench } from "./loop-block.js";
+import { loopBlockBench } from "./loop/loop-block.js";
 import { pollBench } from "./poll.js";
 import type { Bench } from "./runner.js";
 import { sendBench } from "./send.js";

@@ -1,5 +1,5 @@
 /** HTTP load from this process, with a request of its own each time: closed by autocannon, or open at an even pace. */
-import { Agent, request } from "node:http";
+import { Agent, request as httpRequest } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 
 import autocannon from "autocannon";
@@ -81,10 +81,15 @@ interface PacedLoad extends Pick<Load, "url" | "next" | "seconds" | "amount"> {
 /** The longest wait for the answers that are missing when the last request has gone. */
 const ANSWERS_MS = 30_000;
 
-/** One request. @returns its status, 0 when there was no answer */
-const ask = (url: string, agent: Agent, { method, path, headers, body }: LoadRequest): Promise<number> =>
+/**
+ * One request. One that went on a connection which the server had just closed, because nothing had come over it for so
+ * long, goes again, as clients do.
+ * @returns its status, 0 when there was no answer
+ */
+const ask = (url: string, agent: Agent, request: LoadRequest): Promise<number> =>
   new Promise((resolve) => {
-    const outgoing = request(
+    const { method, path, headers, body } = request;
+    const outgoing = httpRequest(
       `${url}${path}`,
       {
         method,
@@ -98,8 +103,9 @@ const ask = (url: string, agent: Agent, { method, path, headers, body }: LoadReq
       },
     );
     outgoing
-      .on("error", () => {
-        resolve(0);
+      .on("error", (error: NodeJS.ErrnoException) => {
+        if (outgoing.reusedSocket && error.code === "ECONNRESET") resolve(ask(url, agent, request));
+        else resolve(0);
       })
       .end(body);
   });

@@ -36,6 +36,8 @@ export interface BenchOptions {
   readonly subscribed: boolean;
   /** Those subscriptions name every event. */
   readonly everyEvent: boolean;
+  /** The one of the benchmark's parts that is measured; all where there is none. */
+  readonly only: string | undefined;
   /** Seconds of each measured part. */
   readonly seconds: number;
   readonly say: (line: string) => void;
@@ -48,6 +50,8 @@ export interface Bench {
   readonly question: string;
   /** Seconds of each measured part in the full form. */
   readonly seconds: number;
+  /** Parts that can be measured alone, with `--only`. Default none. */
+  readonly parts?: readonly string[];
   /** @throws Error when what was measured was not correct */
   run(options: BenchOptions): Promise<readonly Figure[]>;
 }

@@ -8,7 +8,6 @@ import { join } from "node:path";
 
 import { systemClock } from "../engine/base/clock.js";
 import { conformanceFolder } from "../engine/base/config.js";
-import { copyForTransfer } from "../validators/plain.js";
 import { loadXsd } from "../validators/schematron/release/xsd.js";
 import type { ValidateOptions } from "../validators/protocol.js";
 import { prepareRules } from "../validators/selection/builtin.js";
@@ -43,8 +42,9 @@ interface Subject {
 /** A document as it lies in a worker: with a NUL behind it, so that the scanner need not copy it. */
 function asInWorker(text: string): Buffer {
   const bytes = Buffer.from(text);
-  const [copy] = copyForTransfer([bytes], []);
-  return copy === undefined ? bytes : Buffer.from(copy.buffer, copy.byteOffset, copy.byteLength);
+  const ended = Buffer.alloc(bytes.length + 1);
+  bytes.copy(ended);
+  return ended.subarray(0, bytes.length);
 }
 
 /** The scheme 9950 is in the code lists of every release that a peer may have; 0245 came with the last ones. */

@@ -4,6 +4,7 @@
  */
 import { isMainThread, workerData } from "node:worker_threads";
 import { withoutBackingStore } from "./plain.js";
+import { giveWay } from "./priority.js";
 import type { ActivePacks } from "./selection/active-packs.js";
 import { PROGRESS } from "./protocol.js";
 import type { Batch, Job, JobOutcome, TaskKind, Tasks, ValidateInput } from "./protocol.js";
@@ -101,7 +102,11 @@ export async function createRunner(
     }
   }
 
-  if (!isMainThread) for (const kind of preload()) await handlerOf(kind);
+  if (!isMainThread) {
+    const { niceness = 0, preload = [] } = owners();
+    for (const kind of preload) await handlerOf(kind);
+    giveWay(niceness);
+  }
   return async ({ jobs, progress }) => {
     const outcomes: JobOutcome[] = [];
     Atomics.store(progress, PROGRESS.started, 1);
@@ -116,20 +121,16 @@ export async function createRunner(
   };
 }
 
-/** Kinds that the owner wants ready before the first job: `workerData.preload`. */
-function preload(): readonly string[] {
-  const data: unknown = workerData;
-  // Piscina wraps the data of its owner; both shapes are looked at.
-  const candidates: unknown[] = Array.isArray(data) ? data : [data];
-  for (const candidate of candidates) {
-    if (
-      typeof candidate === "object" &&
-      candidate !== null &&
-      "preload" in candidate &&
-      Array.isArray(candidate.preload)
-    ) {
-      return candidate.preload.filter((kind): kind is string => typeof kind === "string");
-    }
-  }
-  return [];
+/** What the owner has said to all threads of a lane: `workerData`. */
+interface OwnersWishes {
+  /** Kinds that are to be ready before the first job. */
+  readonly preload?: readonly string[];
+  /** Steps behind the event loop; see `giveWay`. */
+  readonly niceness?: number;
 }
+
+/** Piscina wraps the data of its owner; both shapes are looked at. */
+const owners = (): OwnersWishes =>
+  ((Array.isArray(workerData) ? (workerData as readonly unknown[]).find(isWishes) : workerData) ?? {}) as OwnersWishes;
+
+const isWishes = (value: unknown): boolean => typeof value === "object" && value !== null && "preload" in value;

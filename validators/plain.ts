@@ -2,6 +2,7 @@
  * Plain data on its way between threads. A byte array that is a window on a larger buffer would take all of that buffer
  * along, so windows are copied out first; what was copied can be transferred instead of cloned.
  */
+import { setImmediate as turn } from "node:timers/promises";
 
 /** Depth of the plain data that tasks carry; deeper values are a mistake in the caller. */
 const DEPTH_MAX = 300;
@@ -39,24 +40,42 @@ export function visit(value: unknown, leaf: (leaf: Uint8Array | string) => void,
  */
 const CLONED_BYTES_MAX = 2_048;
 
+/** Octets that are copied before the event loop turns: about 1 ms. */
+const SLICE_BYTES = 524_288;
+
 /**
  * A copy of plain data whose longer byte arrays lie in buffers of their own, each with a NUL behind it: the scanner
- * then reads them where they are. Short ones are left to be cloned.
+ * then reads them where they are. Short ones are left to be cloned. The event loop turns while long ones are copied:
+ * 20 MB at once are a turn of 20 ms. The bytes must not change until the copy is made.
  * @param transfer  receives the buffers
  */
-export function copyForTransfer<T>(value: T, transfer: ArrayBuffer[]): T {
-  return walk(
+export async function copyForTransfer<T>(value: T, transfer: ArrayBuffer[]): Promise<T> {
+  // Bounded by the byte arrays of one job.
+  const copies: { readonly from: Uint8Array; readonly to: Uint8Array }[] = [];
+  const copied = walk(
     value,
     (bytes) => {
       if (bytes.byteLength <= CLONED_BYTES_MAX) return onItsOwn(bytes);
       const buffer = new ArrayBuffer(bytes.byteLength + 1);
       transfer.push(buffer);
-      const copy = new Uint8Array(buffer, 0, bytes.byteLength);
-      copy.set(bytes);
-      return copy;
+      const to = new Uint8Array(buffer, 0, bytes.byteLength);
+      copies.push({ from: bytes, to });
+      return to;
     },
     0,
   ) as T;
+  let sinceTurn = 0;
+  for (const { from, to } of copies)
+    for (let at = 0; at < from.length; at += SLICE_BYTES) {
+      const slice = from.subarray(at, at + SLICE_BYTES);
+      if (sinceTurn > 0 && sinceTurn + slice.length > SLICE_BYTES) {
+        await turn();
+        sinceTurn = 0;
+      }
+      to.set(slice, at);
+      sinceTurn += slice.length;
+    }
+  return copied;
 }
 
 /** A clone takes all of a buffer along, so that a window on a larger one is copied out. */

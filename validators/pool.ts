@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
 import { copyForTransfer, sizeOf } from "./plain.js";
 import { LANES, PROGRESS } from "./protocol.js";
-import type { Batch, JobOutcome, Lane, RestartReason, TaskKind, Tasks, ValidateOptions } from "./protocol.js";
+import type { Batch, Job, JobOutcome, Lane, RestartReason, TaskKind, Tasks, ValidateOptions } from "./protocol.js";
 import { Quarantine, quarantinedReport } from "./quarantine.js";
 import type { Report } from "./report.js";
 import { FairQueue } from "./queues/fair-queue.js";
@@ -43,6 +43,11 @@ export interface PoolOptions {
   readonly heapMiB?: Readonly<Record<Lane, number>>;
   /** Hashes of jobs that are refused because they killed two workers. Default 1,000. */
   readonly quarantineMax?: number;
+  /**
+   * Steps of niceness by which the threads of a lane stand behind the event loop, where the system has such. Default
+   * none.
+   */
+  readonly niceness?: Readonly<Record<Lane, number>>;
   /** Kinds of tasks that workers make ready before their first job. */
   readonly preload?: readonly string[];
   /** Called once for each job that goes into quarantine, so that the owner can keep its bytes for the operator. */
@@ -344,7 +349,7 @@ class LaneOfWorkers {
       execArgv: [],
       recordTiming: true,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMiB?.[lane] ?? (lane === "small" ? 256 : 1_024) },
-      workerData: { preload: options.preload ?? [] },
+      workerData: { preload: options.preload ?? [], niceness: options.niceness?.[lane] ?? 0 },
     });
     // A worker died without a task: it could not start, and Piscina starts no other by itself. Batches that wait for
     // one are given back, and so ask for a new one.
@@ -446,12 +451,10 @@ class LaneOfWorkers {
     this.#batches.set(abort, progress);
     try {
       const transferList: ArrayBuffer[] = [];
-      const batch: Batch = {
-        progress,
-        jobs: jobs.map(({ kind, input }) => ({ kind, input: copyForTransfer(input, transferList) })),
-      };
+      const copies: Job[] = [];
+      for (const { kind, input } of jobs) copies.push({ kind, input: await copyForTransfer(input, transferList) });
       this.#events.onBatch(jobs.length);
-      const outcomes = await this.#piscina.run(batch, { transferList, signal: abort.signal });
+      const outcomes = await this.#piscina.run({ progress, jobs: copies }, { transferList, signal: abort.signal });
       jobs.forEach((job, i) => {
         this.#settle(job, outcomes[i]);
       });

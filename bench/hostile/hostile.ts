@@ -17,8 +17,18 @@ import { childEnvironment } from "../../engine/base/config.js";
 import { ensureDevelopmentPki } from "../../engine/peppol/pki/development.js";
 import { makeFirms, startBenchEngine } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
+import { loopProbe } from "../loop/probe.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
-import type { OffendersJob, OffendersResult, Operation, Statuses, WellBehavedJob, WellBehavedResult } from "./jobs.js";
+import { OFFENDERS } from "./jobs.js";
+import type {
+  Offender,
+  OffendersJob,
+  OffendersResult,
+  Operation,
+  Statuses,
+  WellBehavedJob,
+  WellBehavedResult,
+} from "./jobs.js";
 import { median, watching } from "./watch.js";
 import type { Seen } from "./watch.js";
 
@@ -29,12 +39,13 @@ const RATES = { full: { sends: 20, polls: 100, lookUps: 20 }, tiny: { sends: 4, 
 const FILE_BYTES = { full: 19_000_000, tiny: 1_000_000 } as const;
 /** A quiet phase takes this part of the hostile one, and so many seconds at least. */
 const QUIET_SHARE = 0.1;
-const QUIET_TINY_S = 2;
+const QUIET_MIN_S = { full: 20, tiny: 2 } as const;
 const HOSTILE_TINY_S = 4;
 const WARM_UP_S = { full: 10, tiny: 1 } as const;
 /** `nice` of the offenders: everybody else is served first. */
 const LEAST_PRIORITY = "19";
 const PEER_SEAT = "PSK000002";
+const PROBE = "loop";
 const LOOK_MS = 200;
 const PATIENCE_MS = 300_000;
 
@@ -68,18 +79,19 @@ interface Phase {
 
 interface World {
   readonly engine: BenchEngine;
+  readonly probe: string;
   readonly options: BenchOptions;
   readonly size: "full" | "tiny";
   readonly firms: readonly BenchFirm[];
   readonly offenders: Omit<OffendersJob, "seconds">;
 }
 
-async function phase({ engine, options, size, firms, offenders }: World, name: Phase["name"]): Promise<Phase> {
+async function phase({ engine, probe, options, size, firms, offenders }: World, name: Phase["name"]): Promise<Phase> {
   const hostile_s = size === "tiny" ? HOSTILE_TINY_S : options.seconds;
-  const seconds = name === "hostile" ? hostile_s : Math.max(QUIET_TINY_S, Math.round(hostile_s * QUIET_SHARE));
+  const seconds = name === "hostile" ? hostile_s : Math.max(QUIET_MIN_S[size], Math.round(hostile_s * QUIET_SHARE));
   options.say(`${name}, ${seconds} s …`);
   const { url } = offenders;
-  const [[good, bad], seen] = await watching(engine.pid, () =>
+  const [[good, bad], seen] = await watching({ pid: engine.pid, probe }, () =>
     Promise.all([
       clients<WellBehavedResult>({ kind: "well-behaved", url, seconds, firms, ...RATES[size] }),
       name === "hostile" ? clients<OffendersResult>({ ...offenders, seconds }) : undefined,
@@ -185,6 +197,14 @@ function figuresOf(phases: readonly Phase[]): Figure[] {
     unit: "count",
     note: show(statuses),
   }));
+  const loop = phases.map(({ name, seen }): Figure => ({
+    name: `longest turn of the event loop, ${name}`,
+    value: seen.loop.longest_ms,
+    unit: "ms",
+    note:
+      `processor time; ${seen.loop.longest_clock_ms.toFixed(0)} ms by the clock, ` +
+      `${((seen.loop.stalled_ms / seen.seconds / 1_000) * 100).toFixed(1)} % of the time in turns of 20 ms and more`,
+  }));
   const [first, last] = thirds(hostile);
   const memory = phases.map((one): Figure => ({
     name: `resident memory, ${one.name}`,
@@ -196,6 +216,7 @@ function figuresOf(phases: readonly Phase[]): Figure[] {
     ...operations,
     ...ratios,
     ...offenders,
+    ...loop,
     ...memory,
     { name: "resident memory, last third ÷ first third of the hostile phase", value: last / first, unit: "ratio" },
   ];
@@ -209,8 +230,9 @@ async function measure(engine: BenchEngine, options: BenchOptions, folder: strin
   if (tenant === undefined || receiver === undefined) throw new Error("no firms");
   const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
   const world: World = {
-    ...{ engine, options, size, firms },
+    ...{ engine, probe: join(folder, PROBE), options, size, firms },
     offenders: {
+      kinds: options.only === undefined ? OFFENDERS : [options.only as Offender],
       ...{ kind: "offenders", url, tenant, receiver: receiver.participantId, fileBytes: FILE_BYTES[size], ownKeys },
       peerKeys: join(folder, "pki"),
     },
@@ -238,13 +260,15 @@ export const hostileBench: Bench = {
   question:
     "What do 200 well-behaved keys wait while strangers, a peer and a tenant are in their way, against a quiet machine?",
   seconds: 600,
+  parts: OFFENDERS,
   run: async (options) => {
+    const folder = mkdtempSync(join(tmpdir(), "kurier-bench-hostile-"));
     const engine = await startBenchEngine({
       role: "all",
+      nodeOptions: ["--import", loopProbe(join(folder, PROBE))],
       // As npm start does: without them the system's allocator keeps what was freed.
       env: { MALLOC_MMAP_THRESHOLD_: "131072", MALLOC_ARENA_MAX: "2" },
     });
-    const folder = mkdtempSync(join(tmpdir(), "kurier-bench-hostile-"));
     try {
       return await measure(engine, options, folder);
     } finally {

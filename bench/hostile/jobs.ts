@@ -13,11 +13,18 @@ export interface WellBehavedJob {
   readonly lookUps: number;
 }
 
+/** Those who are in the way: slow uploads, garbage, logins, statuses of hostile XML, documents of one tenant. */
+export const OFFENDERS = ["uploads", "garbage", "logins", "statuses", "documents"] as const;
+/** One of them. */
+export type Offender = (typeof OFFENDERS)[number];
+
 /** Everybody who is in the way of the others, for one phase. */
 export interface OffendersJob {
   readonly kind: "offenders";
   readonly url: string;
   readonly seconds: number;
+  /** Which of them come. */
+  readonly kinds: readonly Offender[];
   /** A tenant like the others, who sends documents as large as they may be. */
   readonly tenant: BenchFirm;
   readonly receiver: string;

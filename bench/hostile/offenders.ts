@@ -11,7 +11,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { systemClock } from "../../engine/base/clock.js";
 import { accessPointKey } from "../rsa.js";
 import { templateOf } from "../send-requests.js";
-import type { OffendersJob, Statuses } from "./jobs.js";
+import type { Offender, OffendersJob, Statuses } from "./jobs.js";
 import { hostileStatuses } from "./statuses.js";
 
 const SLOW_UPLOADS = 40;
@@ -181,26 +181,37 @@ function documents({ tenant, receiver, fileBytes }: OffendersJob): () => Posted 
   };
 }
 
-/** Runs a phase. @returns what each kind was answered */
-export async function offend(job: OffendersJob): Promise<Readonly<Record<string, Statuses>>> {
-  const status = hostileStatuses(await accessPointKey(job.peerKeys), await accessPointKey(job.ownKeys));
-  const kinds: Readonly<Record<string, Kind>> = {
-    "garbage at /as4": { rate: RATES.garbage, network: 3, next: garbage },
-    "logins with fresh client ids": { rate: RATES.logins, network: 4, next: login },
-    "statuses of hostile XML": {
+type Offence = (job: OffendersJob) => Promise<Statuses>;
+
+/** What each kind does for a phase. */
+const OFFENCES: Readonly<Record<Offender, Offence>> = {
+  uploads: uploadsOf,
+  garbage: ({ url, seconds }) => paced(url, seconds, { rate: RATES.garbage, network: 3, next: garbage }),
+  logins: ({ url, seconds }) => paced(url, seconds, { rate: RATES.logins, network: 4, next: login }),
+  statuses: async ({ url, seconds, peerKeys, ownKeys }) => {
+    const status = hostileStatuses(await accessPointKey(peerKeys), await accessPointKey(ownKeys));
+    return paced(url, seconds, {
       rate: RATES.statuses,
       network: 5,
       next: async () => {
         const { contentType, body } = await status();
         return { path: "/as4", headers: { "content-type": contentType }, body: [Buffer.from(body)] };
       },
-    },
-    "documents of one tenant": { rate: RATES.documents, network: 6, next: documents(job) },
-  };
-  const [uploads, ...answered] = await Promise.all([
-    uploadsOf(job),
-    ...Object.values(kinds).map((kind) => paced(job.url, job.seconds, kind)),
-  ]);
-  const named = Object.keys(kinds).map((name, at) => [name, answered[at] ?? {}] as const);
-  return { "slow uploads at /as4": uploads, ...Object.fromEntries(named) };
+    });
+  },
+  documents: (job) => paced(job.url, job.seconds, { rate: RATES.documents, network: 6, next: documents(job) }),
+};
+
+const NAMES: Readonly<Record<Offender, string>> = {
+  uploads: "slow uploads at /as4",
+  garbage: "garbage at /as4",
+  logins: "logins with fresh client ids",
+  statuses: "statuses of hostile XML",
+  documents: "documents of one tenant",
+};
+
+/** Runs a phase. @returns what each kind was answered */
+export async function offend(job: OffendersJob): Promise<Readonly<Record<string, Statuses>>> {
+  const told = job.kinds.map(async (kind) => [NAMES[kind], await OFFENCES[kind](job)] as const);
+  return Object.fromEntries(await Promise.all(told));
 }

@@ -4,6 +4,8 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import { systemClock } from "../../engine/base/clock.js";
 import { processorTime } from "../cpu.js";
+import { readLoop } from "../loop/probe.js";
+import type { LoopReading } from "../loop/probe.js";
 
 const LOOK_MS = 1_000;
 const KB = 1_024;
@@ -26,10 +28,18 @@ export interface Seen {
   readonly resident: readonly number[];
   /** Seconds of processor time of each part of the engine and its children. */
   readonly processor: ReadonlyMap<string, number>;
+  readonly loop: LoopReading;
+}
+
+/** An engine that was started with a probe of its loop. */
+interface Watched {
+  readonly pid: number;
+  readonly probe: string;
 }
 
 /** Looks at the engine while `act` runs. */
-export async function watching<T>(pid: number, act: () => Promise<T>): Promise<readonly [T, Seen]> {
+export async function watching<T>({ pid, probe }: Watched, act: () => Promise<T>): Promise<readonly [T, Seen]> {
+  await readLoop(pid, probe);
   const [start, before] = [systemClock.monotonic(), processorTime(pid)];
   const resident = [residentOf(pid)];
   let isOver = false;
@@ -45,7 +55,8 @@ export async function watching<T>(pid: number, act: () => Promise<T>): Promise<r
     const processor = new Map(
       [...processorTime(pid)].map(([part, seconds]) => [part, seconds - (before.get(part) ?? 0)] as const),
     );
-    return [done, { seconds: (systemClock.monotonic() - start) / 1_000, resident, processor }];
+    const seconds = (systemClock.monotonic() - start) / 1_000;
+    return [done, { seconds, resident, processor, loop: await readLoop(pid, probe) }];
   } finally {
     isOver = true;
     await looking;

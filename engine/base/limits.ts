@@ -1092,6 +1092,11 @@ export const LIMITS = {
   /** Share of a lane's queue and of its bytes that one tenant or one address may hold. */
   validator_key_share: 0.25,
   /**
+   * Steps of niceness by which the threads for large documents stand behind the event loop and the threads for small
+   * ones: 10 leave them a tenth of a processor that others want as well, and all of one that nobody wants. Ours.
+   */
+  validator_large_niceness: 10,
+  /**
    * Jobs of our own that may wait in front of a lane where they hold the share of one key: more than there are
    * attempts, look-ups, service messages and signatures of our SMP at once, so that none is turned away. Ours.
    */

@@ -4,7 +4,7 @@ import type { CipherGCM, DecipherGCM } from "node:crypto";
 
 import { randomOctets } from "../base/ids.js";
 import type { FirmId } from "../base/ids.js";
-import { inSlices } from "./payloads/slices.js";
+import { inSlices } from "../base/memory/slices.js";
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

@@ -10,17 +10,18 @@ export const benchCommand: Command = {
   name: "bench",
   summary: "Measure one thing against its limit or peer in the same run.",
   usage: [
-    "kurier bench [NAME] [--seconds N] [--runs N] [--tiny] [--subscribed [--every-event]]",
+    "kurier bench [NAME] [--seconds N] [--runs N] [--tiny] [--subscribed [--every-event]] [--only PART]",
     "Without NAME: the list. Figures go to bench/results/NAME.json; --tiny proves that it works and measures nothing.",
     "--runs: so many runs one after the other, each from an empty engine; of each figure the median and the spread.",
     "--subscribed: send, poll and end-to-end with a webhook for each firm; to be compared with a run without, and not kept.",
     "--every-event: those webhooks name every event, not only arrivals and what became of a document.",
+    "--only: one kind of those who are in the way, for hostile; not kept.",
   ],
   run: async (args) => {
     const {
       values: [name],
       options,
-    } = parseArguments(args, { options: ["seconds", "runs"], flags: ["tiny", "subscribed", "every-event"] });
+    } = parseArguments(args, { options: ["seconds", "runs", "only"], flags: ["tiny", "subscribed", "every-event"] });
     const [{ BENCHES }, { acrossRuns, keep, table }] = await Promise.all([
       import("../../bench/benches.js"),
       import("../../bench/runner.js"),
@@ -44,10 +45,17 @@ export const benchCommand: Command = {
     const runs = Number(options.get("runs") ?? 1);
     if (!Number.isInteger(runs) || runs < 1 || runs > 20)
       throw new UsageError("--runs is a whole number from 1 to 20.");
+    const only = options.get("only");
+    const { parts = [] } = bench;
+    if (only !== undefined && !parts.includes(only))
+      throw new UsageError(
+        parts.length === 0 ? `${bench.name} has no parts.` : `${bench.name} has the parts ${parts.join(", ")}.`,
+      );
     print(colour("bold", bench.question));
     const measured = {
       tiny,
       subscribed,
+      only,
       everyEvent: options.has("every-event"),
       seconds: tiny ? 1 : seconds,
       say: (line: string) => {
@@ -62,7 +70,7 @@ export const benchCommand: Command = {
     }
     const figures = acrossRuns(all);
     print(table(figures));
-    if (!tiny && !subscribed)
+    if (!tiny && !subscribed && only === undefined)
       print(colour("dim", `kept in ${keep(bench, measured, figures, join("bench", "results"))}`));
     return EXIT.ok;
   },

@@ -5,6 +5,7 @@
  */
 import type { Address } from "../../engine/base/addresses.js";
 import { temporary } from "../../engine/base/errors.js";
+import { joinInSlices } from "../../engine/base/memory/slices.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { createOctets } from "../../engine/base/memory/octets.js";
 import type { Octets, Taken } from "../../engine/base/memory/octets.js";
@@ -295,10 +296,30 @@ export abstract class Conversation implements AnswerRoom {
       this.#refuse("bodies_full", this.#isChunked);
       return;
     }
-    if (last) this.#complete(this.#chunks === undefined ? copy : Buffer.concat([...this.#chunks, copy]));
+    if (last) this.#join(copy);
     else {
       (this.#chunks ??= []).push(copy);
       this.#lastByteAt = this.load.monotonic();
+    }
+  }
+
+  /** Puts the pieces of the body together; the event loop turns while they are long. */
+  #join(copy: Buffer): void {
+    const pieces = this.#chunks;
+    this.#chunks = undefined;
+    this.#bodyComplete = true;
+    if (pieces === undefined) this.#complete(copy);
+    else if (this.#received <= LIMITS.payload_slice_bytes) this.#complete(Buffer.concat([...pieces, copy]));
+    else {
+      // What is put together is held until it is, whoever has gone meanwhile.
+      this.#isWorkedOn = true;
+      void joinInSlices([...pieces, copy]).then((body) => {
+        if (this.#answered) this.#workEnds();
+        else {
+          this.#isWorkedOn = false;
+          this.#complete(body);
+        }
+      });
     }
   }
 

@@ -5,6 +5,7 @@ import { isStorable } from "../../engine/base/clock.js";
 import { parseBoxItemId, whyExternalIdIsRefused } from "../../engine/base/ids.js";
 import type { BoxItemId, FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { utf8InSlices } from "../../engine/base/memory/slices.js";
 import type { BoxWish } from "../../engine/documents/box/create.js";
 import type { BoxStep } from "../../engine/documents/box/operate.js";
 import type { BoxDetail, BoxItem, BoxQuery } from "../../engine/documents/box/reads.js";
@@ -261,7 +262,7 @@ const createRow = (ports: BoxPorts): Route =>
           firmId: firm.firmId,
           integratorId: caller.integratorId,
           keyId: caller.keyId,
-          payload: Buffer.from(body.payloadXml, "utf8"),
+          payload: await utf8InSlices(body.payloadXml),
           scheduledFor: body.scheduledFor ?? undefined,
           externalId: body.externalId ?? undefined,
           metadata: (body.metadata ?? undefined) as BoxWish["metadata"],

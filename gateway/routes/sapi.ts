@@ -17,6 +17,7 @@ import {
 } from "../../engine/base/ids.js";
 import type { ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { utf8InSlices } from "../../engine/base/memory/slices.js";
 import { RECEIVED_STATES } from "../../engine/lifecycle/received.js";
 import type { ReceivedItem } from "../../engine/storage/documents/received.js";
 import { route } from "../contract/route.js";
@@ -148,7 +149,8 @@ function refuseWrapper(body: SendBody, onBehalfOf: ParticipantId): void {
 }
 
 function sendRequest(
-  body: SendBody,
+  body: Omit<SendBody, "payload">,
+  payload: Buffer,
   facts: {
     readonly context: { readonly firmId: SendRequest["firmId"]; readonly participantId: ParticipantId };
     readonly keyId: SendRequest["keyId"];
@@ -156,9 +158,7 @@ function sendRequest(
     readonly receivedAt: number;
   },
 ): SendRequest {
-  // What outlives this call keeps the octets, and nothing that leads to the text.
   const { metadata, payloadFormat, payloadEncoding, checksum } = body;
-  const payload = Buffer.from(body.payload, "utf8");
   if (payload.length > LIMITS.payload_bytes_max)
     throw new Refusal("BODY_TOO_LARGE", [{ field: "payload", message: "The payload is larger than 20 MB." }]);
   const meaning = (payloadSha256: string): readonly (string | undefined)[] => [
@@ -239,11 +239,15 @@ const sendRows = (ports: SapiPorts): readonly Route[] => [
       "RECIPIENT_CAPABILITY",
       "TEMPORARY",
     ],
-    // Not async: a function that waits keeps its parameters, and with them the text of the payload.
+    // Not async: a function that waits keeps its parameters, and with them the text of the payload. What outlives this
+    // call keeps the octets, and nothing that leads to the text.
     handler: ({ body, caller, participant: context, idempotencyKey, receivedAt }) => {
       refuseWrapper(body, context.participantId);
-      const sending = ports.send(sendRequest(body, { context, keyId: caller.keyId, idempotencyKey, receivedAt }));
-      return sending.then(accepted);
+      const { payload: text, ...wrapper } = body;
+      const facts = { context, keyId: caller.keyId, idempotencyKey, receivedAt };
+      return utf8InSlices(text)
+        .then((payload) => ports.send(sendRequest(wrapper, payload, facts)))
+        .then(accepted);
     },
   }),
 ];

@@ -151,6 +151,7 @@ async function startWorkers(
     queueMax: LIMITS.validator_queue_max,
     queueBytesMax: budget("validator_queue_bytes_max"),
     keyShare: LIMITS.validator_key_share,
+    niceness: { small: 0, large: LIMITS.validator_large_niceness },
     ownWaitingMax: LIMITS.validator_own_waiting_max,
     jobTimeoutMs: LIMITS.validator_document_timeout_ms,
     preload: ["validate"],

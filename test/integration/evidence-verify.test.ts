@@ -199,7 +199,7 @@ describe("on files", () => {
         ...(sealed === undefined ? {} : { sealed }),
       })),
     };
-    expect((await writeEvidence(record)).segment.length + TAR_END.length).toBeGreaterThan(1_000);
+    expect((await writeEvidence(record)).length + TAR_END.length).toBeGreaterThan(1_000);
     const forged = createEvidenceJournal({ sql, store, clock: systemClock });
     const place = await forged.store({ record, referencesSha256: "0".repeat(64) });
     const { faults } = await audit(engine);

@@ -47,7 +47,7 @@ export function memoryArchive(): MemoryArchive {
     read: async ({ index }) => {
       const entry = stored[index];
       if (entry === undefined) throw new Error("no such record");
-      return readEvidence((await writeEvidence(entry.record)).segment);
+      return readEvidence(Buffer.concat((await writeEvidence(entry.record)).pieces));
     },
     seal: async (id, plain) => ({
       bytes: plain,

@@ -23,7 +23,7 @@ import type {
   StoredReply,
 } from "../../storage/documents/documents.js";
 import { sealCompressed, sealPayload } from "../../storage/payloads/payloads.js";
-import { sha256InSlices } from "../../storage/payloads/slices.js";
+import { sha256InSlices } from "../../base/memory/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";

@@ -8,7 +8,7 @@ import type { AuditStamp } from "../../storage/identity/audit.js";
 import { createBoxItem, findByExternalId } from "../../storage/box/items.js";
 import type { BoxCreation } from "../../storage/box/items.js";
 import { sealPayload } from "../../storage/payloads/payloads.js";
-import { sha256InSlices } from "../../storage/payloads/slices.js";
+import { sha256InSlices } from "../../base/memory/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Json, Sql } from "../../storage/sql.js";

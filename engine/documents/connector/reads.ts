@@ -14,7 +14,7 @@ import { findConnectorDocument, listConnectorDocuments } from "../../storage/doc
 import type { ConnectorRow } from "../../storage/documents/connector.js";
 import { findPayloadBytes, findSealedPayload } from "../../storage/payloads/find.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
-import { sha256InSlices } from "../../storage/payloads/slices.js";
+import { sha256InSlices } from "../../base/memory/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";

@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from "node:buffer";
 
-import { inSlices, joinInSlices } from "../../storage/payloads/slices.js";
+import { inSlices, joinInSlices } from "../../base/memory/slices.js";
 
 /**
  * What stands between the quotes of JSON. It escapes single octets of ASCII only, and never one of a longer character

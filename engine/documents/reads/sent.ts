@@ -19,7 +19,7 @@ import {
 import type { FirmSent } from "../../storage/documents/firm-sent.js";
 import { listMarks } from "../../storage/documents/marks.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
-import { sha256InSlices } from "../../storage/payloads/slices.js";
+import { sha256InSlices } from "../../base/memory/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";

@@ -12,6 +12,8 @@ import { batched, inOrder } from "../batched.js";
 import { evidenceJson } from "../evidence/evidence.js";
 import type { NewEvidence } from "../evidence/evidence.js";
 import type { OutboxRow } from "../outbox.js";
+import { columnJoin, columnPiece, joinColumnPieces } from "../payloads/pieces.js";
+import type { ColumnPiece } from "../payloads/pieces.js";
 import { jsonOf } from "../sql.js";
 import type { Json, Sql } from "../sql.js";
 import { eventsJson } from "./documents.js";
@@ -76,8 +78,7 @@ export interface TakenAttempt {
   readonly payload?: Buffer;
 }
 
-interface TakenRow {
-  readonly id: string;
+interface TakenRow extends ColumnPiece {
   readonly firm_id: string;
   readonly sender: string;
   readonly receiver: string;
@@ -93,7 +94,6 @@ interface TakenRow {
   readonly facts: Json;
   readonly created_at: Date;
   readonly payload_key_id: string;
-  readonly payload_sealed: Buffer;
   readonly payload_bytes: number;
 }
 
@@ -114,13 +114,20 @@ const takenOf = (row: TakenRow): TakenAttempt => ({
   facts: row.facts,
   createdAt: row.created_at.getTime(),
   payloadKeyId: row.payload_key_id,
-  payloadSealed: row.payload_sealed,
+  payloadSealed: row.sealed ?? Buffer.alloc(0),
   payloadBytes: row.payload_bytes,
 });
 
 const takenColumns = (sql: Sql): ReturnType<Sql> => sql`
   id, firm_id, sender, receiver, document_type_id, process_id, status, version, attempt, answers, faults,
-  as4_message_id, sbdh_instance_id, facts, created_at, payload_key_id, payload_sealed, payload_bytes`;
+  as4_message_id, sbdh_instance_id, facts, created_at, payload_key_id, payload_bytes,
+  ${columnPiece(sql, sql`payload_sealed`)}`;
+
+/** Payloads come in rows of a piece each: 14 MB in one row are a turn of the event loop of 90 ms. */
+const takenPieces = (sql: Sql): ReturnType<typeof columnJoin> => columnJoin(sql, sql`payload_sealed`);
+
+const allTaken = async (rows: readonly TakenRow[]): Promise<TakenAttempt[]> =>
+  (await joinColumnPieces(rows)).map(takenOf);
 
 /** What is claimed: so many documents of each lane, together with at most so many octets. */
 interface Claim {
@@ -139,8 +146,8 @@ export async function claimDocuments(sql: Sql, claim: Claim): Promise<TakenAttem
     select ${takenColumns(sql)}
     from claim_documents(${shares.map(({ firmId }) => firmId)}::uuid[],
       ${shares.map(({ receiver }) => receiver)}::text[], ${shares.map(({ count }) => count)}::integer[],
-      ${owner}, ${lease_ms}, ${bytes_max}::bigint, ${one}::boolean)`;
-  return rows.map(takenOf);
+      ${owner}, ${lease_ms}, ${bytes_max}::bigint, ${one}::boolean) ${takenPieces(sql)}`;
+  return allTaken(rows);
 }
 
 /** Takes documents under lease that have been due for so long, the longest due first, whatever their receivers do. */
@@ -150,8 +157,9 @@ export async function claimOverdue(
 ): Promise<TakenAttempt[]> {
   const rows = await sql<TakenRow[]>`
     select ${takenColumns(sql)}
-    from claim_overdue(${claim.owner}, ${claim.lease_ms}, ${Math.round(claim.overdue_ms)}::bigint, ${claim.limit})`;
-  return rows.map(takenOf);
+    from claim_overdue(${claim.owner}, ${claim.lease_ms}, ${Math.round(claim.overdue_ms)}::bigint, ${claim.limit})
+      ${takenPieces(sql)}`;
+  return allTaken(rows);
 }
 
 /** Takes the lease on one document; undefined when it is not due or another node holds it. */
@@ -159,9 +167,11 @@ export async function takeAttempt(
   sql: Sql,
   request: { readonly id: DocumentId; readonly owner: string; readonly lease_ms: number },
 ): Promise<TakenAttempt | undefined> {
-  const [row] = await sql<TakenRow[]>`
-    select ${takenColumns(sql)} from take_attempt(${request.id}, ${request.owner}, ${request.lease_ms})`;
-  return row === undefined ? undefined : takenOf(row);
+  const rows = await sql<TakenRow[]>`
+    select ${takenColumns(sql)}
+    from take_attempt(${request.id}, ${request.owner}, ${request.lease_ms}) ${takenPieces(sql)}`;
+  const [taken] = await allTaken(rows);
+  return taken;
 }
 
 /** What an attempt's end uses: an answer of the network one wait of the plan, a fault of ours one of its own. */

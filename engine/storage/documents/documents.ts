@@ -10,6 +10,7 @@ import type { ResponseCode } from "../../lifecycle/response.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
 import { openedWords } from "../keyring/words.js";
+import { base64Array, base64Of } from "../payloads/base64.js";
 import type { Json, Sql } from "../sql.js";
 
 /** Everything that one acceptance writes. */
@@ -114,8 +115,9 @@ export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[
     staged.length === 0
       ? sql``
       : sql`, case when document_id = any (${staged}::uuid[]) then hold_document(document_id, outcome) end`;
+  const sealed = await base64Of(documents.map(({ payloadSealed }) => payloadSealed));
   const rows = await sql<(OutcomeRow & { readonly ordinal: string })[]>`
-    select ordinal, outcome, document_id, reply_status, reply_body${held} from ${acceptCall(sql, documents)}`;
+    select ordinal, outcome, document_id, reply_status, reply_body${held} from ${acceptCall(sql, documents, sealed)}`;
   const outcomes = new Map(rows.map((row) => [Number(row.ordinal), row]));
   return documents.map((_, index) => {
     const row = outcomes.get(index + 1);
@@ -123,8 +125,8 @@ export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[
   });
 }
 
-/** The call of accept_documents as a table. */
-function acceptCall(sql: Sql, documents: readonly NewDocument[]) {
+/** The call of accept_documents as a table. @param sealed  the payloads as base64 */
+function acceptCall(sql: Sql, documents: readonly NewDocument[], sealed: readonly string[]) {
   const column = <K extends keyof NewDocument>(name: K): NewDocument[K][] => documents.map((d) => d[name]);
   const instants = documents.map((d) => new Date(d.acceptedAt).toISOString());
   return sql`accept_documents(
@@ -139,10 +141,11 @@ function acceptCall(sql: Sql, documents: readonly NewDocument[]) {
       ${column("replyStatus")}::smallint[], ${column("replyBody")}::text[], ${column("as4MessageId")}::text[],
       ${column("sbdhInstanceId")}::uuid[],
       ${documents.map((d) => JSON.stringify(d.validationResult))}::text[]::jsonb[], ${instants}::timestamptz[],
-      ${column("payloadKeyId")}::text[], ${documents.map((d) => d.payloadSealed.toString("base64"))}::text[],
-      ${column("payloadBytes")}::integer[],
-      ${column("eventId")}::uuid[], ${column("door")}::text[], ${JSON.stringify([NUMBER_REPEATED])}::text::jsonb,
-      ${documents.map((d) => d.owner ?? null)}::text[], ${LIMITS.attempt_lease_ms}
+      ${column("payloadKeyId")}::text[], p_payload_bytes => ${column("payloadBytes")}::integer[],
+      p_event_id => ${column("eventId")}::uuid[], p_door => ${column("door")}::text[],
+      p_number_warning => ${JSON.stringify([NUMBER_REPEATED])}::text::jsonb,
+      p_owner => ${documents.map((d) => d.owner ?? null)}::text[], p_lease_ms => ${LIMITS.attempt_lease_ms},
+      p_payload_sealed => ${base64Array(sql, sealed)}
     )`;
 }
 
@@ -155,10 +158,11 @@ export async function keepRefused(
   document: NewDocument,
   refused: { readonly reason: string; readonly events: readonly NewEvent[] },
 ): Promise<void> {
+  const sealed = await base64Of([document.payloadSealed]);
   await sql`
     select end_refused(document_id, outcome, ${refused.reason}, ${isoInstant(document.acceptedAt)},
       ${eventsJson(refused.events)}::text::jsonb, ${JSON.stringify({ statusReason: refused.reason })}::text::jsonb)
-    from ${acceptCall(sql, [document])}`;
+    from ${acceptCall(sql, [document], sealed)}`;
 }
 
 /** Whose names a document's key and external id are among: two documents of one tenant never share a call. */

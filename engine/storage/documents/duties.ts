@@ -5,6 +5,8 @@ import type { FirmId, ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { InboundState } from "../../lifecycle/received.js";
 import { batched, inOrder } from "../batched.js";
+import { columnJoin, columnPiece, joinColumnPieces } from "../payloads/pieces.js";
+import type { ColumnPiece } from "../payloads/pieces.js";
 import type { Json, Sql } from "../sql.js";
 import { serviceMessageJson } from "./service-messages.js";
 import type { NewServiceMessage } from "./service-messages.js";
@@ -57,54 +59,54 @@ export interface TakenDuty {
   readonly payload: { readonly keyId: string; readonly sealed: Buffer } | undefined;
 }
 
+interface DutyRow extends ColumnPiece {
+  readonly firm_id: string;
+  readonly sbdh_instance_id: string;
+  readonly document_type_id: string;
+  readonly receiver: string;
+  readonly always: boolean;
+  readonly received_at: Date;
+  readonly acknowledged: boolean;
+  readonly is_response: boolean;
+  readonly held: boolean;
+  readonly payload_key_id: string | null;
+  readonly process_id: string;
+  readonly document_sender: string;
+  readonly document_receiver: string;
+}
+
+const takenOf = (row: DutyRow): TakenDuty => ({
+  id: row.id,
+  firmId: row.firm_id as FirmId,
+  sbdhInstanceId: row.sbdh_instance_id,
+  declared: {
+    documentTypeId: row.document_type_id,
+    processId: row.process_id,
+    sender: row.document_sender as ParticipantId,
+    receiver: row.document_receiver as ParticipantId,
+  },
+  receiver: row.receiver as ParticipantId,
+  always: row.always,
+  receivedAt: row.received_at.getTime(),
+  acknowledged: row.acknowledged,
+  kind: row.is_response ? "invoice_response" : "business",
+  held: row.held,
+  payload:
+    row.payload_key_id === null || row.sealed === null ? undefined : { keyId: row.payload_key_id, sealed: row.sealed },
+});
+
 /** Leases due duties, longest due first; what is due, and for how long a lease holds, is database time. */
 export async function takeDuties(
   sql: Sql,
   request: { readonly owner: string; readonly lease_ms: number; readonly limit: number },
 ): Promise<TakenDuty[]> {
-  const rows = await sql<
-    {
-      readonly id: string;
-      readonly firm_id: string;
-      readonly sbdh_instance_id: string;
-      readonly document_type_id: string;
-      readonly receiver: string;
-      readonly always: boolean;
-      readonly received_at: Date;
-      readonly acknowledged: boolean;
-      readonly is_response: boolean;
-      readonly held: boolean;
-      readonly payload_key_id: string | null;
-      readonly payload_sealed: Buffer | null;
-      readonly process_id: string;
-      readonly document_sender: string;
-      readonly document_receiver: string;
-    }[]
-  >`
-    select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response,
-      held, payload_key_id, payload_sealed, process_id, document_sender, document_receiver
-    from take_mls_duties(${request.owner}, ${request.lease_ms}, ${request.limit})`;
-  return rows.map((row) => ({
-    id: row.id,
-    firmId: row.firm_id as FirmId,
-    sbdhInstanceId: row.sbdh_instance_id,
-    declared: {
-      documentTypeId: row.document_type_id,
-      processId: row.process_id,
-      sender: row.document_sender as ParticipantId,
-      receiver: row.document_receiver as ParticipantId,
-    },
-    receiver: row.receiver as ParticipantId,
-    always: row.always,
-    receivedAt: row.received_at.getTime(),
-    acknowledged: row.acknowledged,
-    kind: row.is_response ? "invoice_response" : "business",
-    held: row.held,
-    payload:
-      row.payload_key_id === null || row.payload_sealed === null
-        ? undefined
-        : { keyId: row.payload_key_id, sealed: row.payload_sealed },
-  }));
+  const payload = sql`d.payload_sealed`;
+  const rows = await sql<DutyRow[]>`
+    select d.id, d.firm_id, d.sbdh_instance_id, d.document_type_id, d.receiver, d.always, d.received_at, d.acknowledged,
+      d.is_response, d.held, d.payload_key_id, d.process_id, d.document_sender, d.document_receiver,
+      ${columnPiece(sql, payload)}
+    from take_mls_duties(${request.owner}, ${request.lease_ms}, ${request.limit}) as d ${columnJoin(sql, payload)}`;
+  return (await joinColumnPieces(rows)).map(takenOf);
 }
 
 /** What becomes of the held document that a duty is about. */

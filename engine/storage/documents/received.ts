@@ -6,6 +6,7 @@ import type { InboundState, ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
 import { joinPieces, pieceColumns, pieceJoin } from "../payloads/pieces.js";
+import { base64Array, base64Of } from "../payloads/base64.js";
 import type { PayloadPiece } from "../payloads/pieces.js";
 import { evidenceJson } from "../evidence/evidence.js";
 import type { NewEvidence } from "../evidence/evidence.js";
@@ -56,6 +57,7 @@ export const storeBusiness = batched<NewBusiness, boolean>(
       items.map(({ document }) => document[name]);
     const duties = items.map(({ document, duty }) => (duty === undefined ? undefined : dutyJson(document.id, duty)));
     const records = items.map(({ evidence }) => (evidence === undefined ? undefined : evidenceJson(evidence)));
+    const sealed = await base64Of(column("payloadSealed"));
     const rows = await sql<{ readonly n: string }[]>`
     select n
     from receive_businesses(
@@ -66,12 +68,11 @@ export const storeBusiness = batched<NewBusiness, boolean>(
       ${column("as4MessageId")}::text[], ${column("sbdhInstanceId")}::text[],
       ${column("facts").map((facts) => JSON.stringify(facts))}::text[]::jsonb[],
       ${column("receivedAt").map(isoInstant)}::timestamptz[],
-      ${column("payloadKeyId")}::text[], ${column("payloadSealed").map((sealed) => sealed.toString("base64"))}::text[],
-      ${column("payloadBytes")}::integer[],
-      ${items.map(({ exchange }) => JSON.stringify(exchangeJson(exchange)))}::text[]::jsonb[],
-      ${duties.map(jsonOf)}::text[]::jsonb[],
-      ${column("status")}::text[],
-      ${records.map(jsonOf)}::text[]::jsonb[]
+      ${column("payloadKeyId")}::text[], p_payload_bytes => ${column("payloadBytes")}::integer[],
+      p_exchange => ${items.map(({ exchange }) => JSON.stringify(exchangeJson(exchange)))}::text[]::jsonb[],
+      p_duty => ${duties.map(jsonOf)}::text[]::jsonb[], p_status => ${column("status")}::text[],
+      p_evidence => ${records.map(jsonOf)}::text[]::jsonb[],
+      p_payload_sealed => ${base64Array(sql, sealed)}
     )`;
     return inOrder(items, rows, () => true).map((stored) => stored === true);
   },

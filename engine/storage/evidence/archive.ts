@@ -13,7 +13,7 @@ import { EvidenceDamaged, readEvidence, sha256Hex } from "./record.js";
 import type { EvidencePart, ReadEvidence } from "./record.js";
 import { evidenceRef } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
-import { sha256InSlices } from "../payloads/slices.js";
+import { sha256InSlices } from "../../base/memory/slices.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
 

@@ -18,7 +18,7 @@ import { TAR_END, writeEvidence } from "./record.js";
 import type { EvidenceRecord, WrittenEvidence } from "./record.js";
 import { evidencePlace, EvidenceStoreFailure } from "./store.js";
 import type { EvidenceStore } from "./store.js";
-import { sha256InSlices } from "../payloads/slices.js";
+import { joinInSlices, sha256InSlices } from "../../base/memory/slices.js";
 import type { Sql } from "../sql.js";
 
 /** A record and what is looked for by it. */
@@ -89,11 +89,10 @@ export function createEvidenceJournal(ports: {
     let bytes = 0;
     let count = 0;
     for (const {
-      written: { segment },
+      written: { length },
     } of waiting) {
-      if (count === LIMITS.evidence_batch || (count > 0 && bytes + segment.length > LIMITS.evidence_batch_bytes_max))
-        break;
-      bytes += segment.length;
+      if (count === LIMITS.evidence_batch || (count > 0 && bytes + length > LIMITS.evidence_batch_bytes_max)) break;
+      bytes += length;
       count += 1;
     }
     return waiting.splice(0, count);
@@ -101,12 +100,14 @@ export function createEvidenceJournal(ports: {
 
   async function commit(batch: readonly Waiting[]): Promise<void> {
     const storedAt = clock.now();
-    const bytes = Buffer.concat([...batch.map(({ written }) => written.segment), TAR_END]);
-    const object = evidencePlace(await sha256InSlices(bytes), storedAt);
+    const bytes = await joinInSlices([...batch.flatMap(({ written }) => written.pieces), TAR_END]);
+    const [first] = batch;
+    const digest = first !== undefined && batch.length === 1 ? first.written.aloneSha256 : await sha256InSlices(bytes);
+    const object = evidencePlace(digest, storedAt);
     let offset = 0;
     const entries = batch.map(({ entry, written }) => {
       const row = rowOf(entry, written, { object, offset, storedAt });
-      offset += written.segment.length;
+      offset += written.length;
       return row;
     });
     await store.put(object, bytes);
@@ -160,7 +161,7 @@ export function createEvidenceJournal(ports: {
 /** The row of a record that was written. */
 export function rowOf(
   { record, referencesSha256 }: JournalEntry,
-  { segment, recordSha256, sha256 }: WrittenEvidence,
+  { length, recordSha256, sha256 }: WrittenEvidence,
   at: Pick<NewEvidence, "object" | "offset" | "storedAt">,
 ): NewEvidence {
   const { facts, parts } = record;
@@ -175,7 +176,7 @@ export function rowOf(
     firmId: facts.firmId,
     messageId: facts.messageId,
     referencesSha256,
-    length: segment.length,
+    length,
     recordSha256,
     envelopeSha256,
     envelopeBytes: envelope.bytes.length,

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
-import { sha256InSlices } from "../payloads/slices.js";
+import { hashPieces, sha256InSlices } from "../../base/memory/slices.js";
 
 export const EVIDENCE_FORMAT = "kurier-evidence-1";
 
@@ -155,10 +155,16 @@ function tarEntry(path: string, bytes: Uint8Array, at: Instant): Uint8Array[] {
   return [tarHeader(path, bytes.length, at), bytes, Buffer.alloc(padded(bytes.length) - bytes.length)];
 }
 
+/** A record as a segment of a tar. */
 export interface WrittenEvidence {
-  readonly segment: Buffer;
+  /** The segment; its large pieces are the record's parts themselves. */
+  readonly pieces: readonly Uint8Array[];
+  /** Octets of all pieces. */
+  readonly length: number;
   /** Of the segment, hex. */
   readonly recordSha256: string;
+  /** Digest, hex, of an object with this segment alone. */
+  readonly aloneSha256: string;
   /** Digests of the parts, hex. */
   readonly sha256: ReadonlyMap<EvidencePartName, string>;
 }
@@ -181,12 +187,18 @@ export async function writeEvidence({ facts, parts }: EvidenceRecord): Promise<W
     parts: listed,
   };
   const text = Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`);
-  const segment = Buffer.concat([
+  const pieces = [
     ...tarEntry(`${facts.id}/manifest.json`, text, facts.requestAt),
     ...parts.flatMap(({ name, bytes }) => tarEntry(`${facts.id}/${name}`, bytes, facts.requestAt)),
-  ]);
-  const recordSha256 = await sha256InSlices(segment);
-  return { segment, recordSha256, sha256: new Map(listed.map(({ name, sha256 }) => [name, sha256])) };
+  ];
+  const hash = await hashPieces(pieces);
+  return {
+    pieces,
+    length: pieces.reduce((sum, piece) => sum + piece.length, 0),
+    recordSha256: hash.copy().digest("hex"),
+    aloneSha256: hash.update(TAR_END).digest("hex"),
+    sha256: new Map(listed.map(({ name, sha256 }) => [name, sha256])),
+  };
 }
 
 /** Stored evidence is not what was stored. The message names what and where, never content. */

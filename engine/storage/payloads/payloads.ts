@@ -7,7 +7,7 @@ import { constants, gunzip, gunzipSync, gzip, gzipSync } from "node:zlib";
 
 import { LIMITS } from "../../base/limits.js";
 import type { Sealer } from "../sealer.js";
-import { sha256InSlices } from "./slices.js";
+import { sha256InSlices } from "../../base/memory/slices.js";
 
 const gzipBeside = promisify<Uint8Array, object, Buffer>(gzip);
 const gunzipBeside = promisify<Uint8Array, object, Buffer>(gunzip);

@@ -8,7 +8,7 @@ import { temporary } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { EvidenceMissing, EvidenceStoreFailure } from "../evidence/store.js";
 import type { Sql } from "../sql.js";
-import { joinInSlices } from "./slices.js";
+import { joinInSlices } from "../../base/memory/slices.js";
 import { payloadStoreOf } from "./payload-store.js";
 
 type Fragment = postgres.PendingQuery<postgres.Row[]>;
@@ -34,6 +34,42 @@ export const pieceJoin = (sql: Sql, id: Fragment): Fragment => sql`
   join stored_payload as p on p.document_id = ${id}
     cross join generate_series(0, coalesce(octet_length(p.sealed), 1) - 1, ${LIMITS.payload_piece_bytes}::integer)
       as piece (at)`;
+
+/** One row of a payload that a function of ours has brought with what it belongs to. */
+export interface ColumnPiece {
+  readonly id: string;
+  readonly at: number;
+  /** Null where there is no payload. */
+  readonly sealed: Buffer | null;
+}
+
+/** The columns of ColumnPiece but for the id, of what `columnJoin` joins. @param column  of sealed octets */
+export const columnPiece = (sql: Sql, column: Fragment): Fragment => sql`
+  piece.at, substring(${column} from piece.at + 1 for ${LIMITS.payload_piece_bytes}::integer) as sealed`;
+
+/** Makes a row for each piece of a column; one where there is no payload. */
+export const columnJoin = (sql: Sql, column: Fragment): Fragment => sql`
+  cross join generate_series(0, greatest(octet_length(${column}), 1) - 1, ${LIMITS.payload_piece_bytes}::integer)
+    as piece (at)`;
+
+/** The rows of pieces as one row for each id, in the order of their coming. */
+export async function joinColumnPieces<R extends ColumnPiece>(
+  rows: readonly R[],
+): Promise<readonly (R & { readonly sealed: Buffer | null })[]> {
+  const byId = new Map<string, R[]>();
+  for (const row of rows) {
+    const pieces = byId.get(row.id);
+    if (pieces === undefined) byId.set(row.id, [row]);
+    else pieces.push(row);
+  }
+  const joined: (R & { readonly sealed: Buffer | null })[] = [];
+  for (const pieces of byId.values()) {
+    const sealed = pieces.sort((a, b) => a.at - b.at).flatMap((piece) => piece.sealed ?? []);
+    for (const row of pieces.slice(0, 1))
+      joined.push({ ...row, sealed: sealed.length === 0 ? null : await joinInSlices(sealed) });
+  }
+  return joined;
+}
 
 /**
  * The octets of one payload. The rows come in any order: to sort them, Postgres would have to carry the octets through

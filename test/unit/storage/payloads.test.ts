@@ -5,8 +5,10 @@ import { expect, test } from "vitest";
 
 import { LIMITS } from "../../../engine/base/limits.js";
 import { openPayload, packPayload, sealCompressed, sealPayload } from "../../../engine/storage/payloads/payloads.js";
-import { inSlices, sha256InSlices } from "../../../engine/storage/payloads/slices.js";
+import { inSlices, sha256InSlices } from "../../../engine/base/memory/slices.js";
+import { joinColumnPieces } from "../../../engine/storage/payloads/pieces.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
+import { turnsDuring } from "../../support/turns.js";
 
 const sealer = createSealer([Buffer.alloc(32, 1)]);
 const ID = "0197b2f0-0000-7000-8000-000000000001";
@@ -69,21 +71,6 @@ test("what grows beyond the largest payload when it is opened is refused, also w
   }
 });
 
-/** How often the event loop turned while the work was done. */
-async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let working = true;
-  const tick = (): void => {
-    if (!working) return;
-    turns += 1;
-    setImmediate(tick);
-  };
-  setImmediate(tick);
-  await work();
-  working = false;
-  return turns;
-}
-
 test("the event loop turns between any two slices of a digest, of a sealing and of an opening", async () => {
   const slices = 5;
   const large = randomBytes(slices * LIMITS.payload_slice_bytes);
@@ -103,4 +90,18 @@ test("a large payload is compressed and decompressed beside the event loop", asy
   expect(sealed.length).toBeLessThan(LIMITS.payload_slice_bytes);
   expect(await turnsDuring(() => sealPayload(sealer, ID, large))).toBeGreaterThan(0);
   expect(await turnsDuring(() => openPayload(sealer, ID, sealer.keyId, sealed))).toBeGreaterThan(0);
+});
+
+test("payloads that a function brings in pieces are each put together again, in the order of what they belong to", async () => {
+  const row = (id: string, at: number, text: string | null) => ({
+    ...{ id, at, name: `name of ${id}` },
+    sealed: text === null ? null : Buffer.from(text),
+  });
+  const rows = [row("b", 4, "octets"), row("b", 0, "more"), row("c", 0, null), row("a", 0, "other"), row("b", 10, ".")];
+  expect(await joinColumnPieces(rows)).toEqual([
+    { ...row("b", 0, "moreoctets.") },
+    { ...row("c", 0, null) },
+    { ...row("a", 0, "other") },
+  ]);
+  expect(await joinColumnPieces([])).toEqual([]);
 });

@@ -1,4 +1,6 @@
 /** The worker threads as their owner sees them, with documents that hang, end and exhaust their worker. */
+import { readdirSync, readFileSync } from "node:fs";
+import { platform } from "node:os";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../bench/documents.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
@@ -243,3 +245,26 @@ test("keys take turns in the queue, and items of one key keep their order", () =
   expect(queue.take()).toBeUndefined();
   expect(queue.held).toEqual({ jobs: 0, bytes: 0 });
 });
+
+/** The niceness of every thread of this process; on Linux each has its own. */
+const niceness = (): readonly number[] =>
+  readdirSync("/proc/self/task").map((task) => {
+    const stat = readFileSync(`/proc/self/task/${task}/stat`, "latin1");
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16]);
+  });
+
+test.skipIf(platform() !== "linux")(
+  "the threads for large documents stand behind the event loop and the threads for small ones, and nobody else does",
+  async () => {
+    const behind = 3;
+    const before = niceness();
+    const workers = open({ largeBytes: 10_000, niceness: { small: 0, large: behind } });
+    await workers.validate(invoiceWithLines(1), OPTIONS);
+    const [own = 0] = before;
+    const later = (): number => niceness().filter((value) => value === own + behind).length;
+    const started = later();
+    await workers.validate(invoiceWithLines(40), OPTIONS);
+    expect(workers.stats().lanes.large.running).toBe(0);
+    expect(later() - started).toBe(1);
+  },
+);

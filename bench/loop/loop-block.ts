@@ -1,72 +1,31 @@
 /** `loop-block`: how long the engine's event loop stands still for one document of the largest size. */
 import { randomBytes, randomUUID } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 
-import { bratislavaDay, systemClock } from "../engine/base/clock.js";
-import type { ParticipantId } from "../engine/base/ids.js";
-import { LIMITS } from "../engine/base/limits.js";
-import { sampleInvoice } from "../engine/invoices/sample-invoice.js";
-import { BILLING_CAPABILITIES } from "../engine/peppol/envelope/identifiers.js";
-import { makeFirms, startBenchEngine } from "./engine.js";
-import type { BenchEngine, BenchFirm } from "./engine.js";
-import type { Bench, BenchOptions, Figure } from "./runner.js";
+import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
+import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
+import { makeFirms, startBenchEngine } from "../engine.js";
+import type { BenchEngine, BenchFirm } from "../engine.js";
+import type { Bench, BenchOptions, Figure } from "../runner.js";
+import { loopProbe, readLoop, until } from "./probe.js";
 
-const PATIENCE_MS = 120_000;
-const LOOK_MS = 20;
 const TINY_BYTES = 300_000;
 /** Left free of the largest payload, so that what surrounds the filling fits. */
 const MARGIN_BYTES = 200_000;
 const LINE_BYTES = 800;
-
-/**
- * Runs in the engine's process: looks at every turn of the loop how long the last one was, and writes the longest since
- * the last signal into a file. Where the system tells it, that is processor time of the loop's own thread: what others
- * do on the machine is then no part of it.
- */
-const probe = (file: string): string =>
-  `data:text/javascript,${encodeURIComponent(`
-    import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-    const source = "/proc/self/task/" + process.pid + "/schedstat";
-    const kind = existsSync(source) ? "processor" : "clock";
-    const now = kind === "clock"
-      ? () => Number(process.hrtime.bigint()) / 1e6
-      : () => Number.parseInt(readFileSync(source, "latin1"), 10) / 1e6;
-    let [last, longest] = [now(), 0];
-    setInterval(() => {
-      const at = now();
-      longest = Math.max(longest, at - last);
-      last = at;
-    }, 1).unref();
-    process.on("SIGUSR2", () => {
-      const file = ${JSON.stringify(file)};
-      writeFileSync(file + ".new", JSON.stringify({ kind, longest_ms: longest }));
-      longest = 0;
-      renameSync(file + ".new", file);
-    });`)}`;
 
 interface Probed {
   readonly engine: BenchEngine;
   readonly file: string;
 }
 
-async function until(done: () => Promise<boolean> | boolean, what: string): Promise<void> {
-  const end = systemClock.monotonic() + PATIENCE_MS;
-  while (!(await done())) {
-    if (systemClock.monotonic() > end) throw new Error(`${what} did not happen in time`);
-    await pause(LOOK_MS);
-  }
-}
-
 /** The longest turn of the engine's loop since the last call, milliseconds. */
-async function longestBlock({ engine, file }: Probed): Promise<number> {
-  rmSync(file, { force: true });
-  process.kill(engine.pid, "SIGUSR2");
-  await until(() => existsSync(file), "the reading of the probe");
-  return (JSON.parse(readFileSync(file, "utf8")) as { readonly longest_ms: number }).longest_ms;
-}
+const longestBlock = async ({ engine, file }: Probed): Promise<number> => (await readLoop(engine.pid, file)).longest_ms;
 
 /** Invoices of one size: many lines, which gzip shrinks to a twentieth, and one attachment, which it cannot shrink. */
 const CONTENTS: Readonly<Record<string, (invoice: (lines: number) => string, bytes: number) => string>> = {
@@ -174,7 +133,7 @@ export const loopBlockBench: Bench = {
   run: async (options: BenchOptions) => {
     const folder = mkdtempSync(join(tmpdir(), "kurier-loop-"));
     const file = join(folder, "delay");
-    const engine = await startBenchEngine({ role: "all", nodeOptions: ["--import", probe(file)] });
+    const engine = await startBenchEngine({ role: "all", nodeOptions: ["--import", loopProbe(file)] });
     try {
       const [sender, receiver] = await makeFirms(engine, 2);
       if (sender === undefined || receiver === undefined) throw new Error("no firms");

@@ -1,0 +1,65 @@
+/**
+ * Goal: a document as large as it may be is taken in, sealed, proved and handed on while others are served.
+ * Method: what is counted are turns of the event loop, in each of which everybody else has his; no clock is read. The long
+ * form, with readers beside twenty invoices of 18 MB, is test/faults/reads.test.ts.
+ */
+import { randomBytes } from "node:crypto";
+import { expect, test } from "vitest";
+
+import { LIMITS } from "../../engine/base/limits.js";
+import { joinInSlices, sha256InSlices, utf8InSlices } from "../../engine/base/memory/slices.js";
+import { writeEvidence } from "../../engine/storage/evidence/record.js";
+import type { ExchangeFacts } from "../../engine/storage/evidence/record.js";
+import { base64Of } from "../../engine/storage/payloads/base64.js";
+import { createSealer } from "../../engine/storage/sealer.js";
+import { parseLargeJsonObject } from "../../gateway/request/large-json.js";
+import { copyForTransfer } from "../../validators/plain.js";
+import { turnsDuring } from "../support/turns.js";
+
+const SLICES = 6;
+const text = randomBytes((SLICES * LIMITS.payload_slice_bytes * 3) / 4).toString("base64");
+const octets = Buffer.from(text);
+const body = Buffer.from(JSON.stringify({ payload: text, payloadFormat: "XML" }));
+const sealer = createSealer([Buffer.alloc(32, 1)]);
+const ID = "0197b2f0-0000-7000-8000-000000000001";
+const sealed = sealer.seal(octets, ID);
+
+const pieces = (bytes: Buffer): readonly Buffer[] =>
+  Array.from({ length: SLICES }, (_, at) =>
+    bytes.subarray(at * LIMITS.payload_slice_bytes, (at + 1) * LIMITS.payload_slice_bytes),
+  );
+
+const facts: ExchangeFacts = {
+  ...{ direction: "inbound", id: ID, outcome: "stored", documentId: ID, messageId: "m", instanceId: "i" },
+  ...{ sender: "s", receiver: "r", documentTypeId: "d", processId: "p", requestAt: 0, requestContentType: "x" },
+};
+
+/** What is done on the event loop with a large document, and how often at least it turns meanwhile. */
+const WORK: Readonly<Record<string, readonly [turns: number, work: () => Promise<unknown>]>> = {
+  "its body is put together": [SLICES - 1, () => joinInSlices(pieces(octets))],
+  "its JSON is read": [SLICES - 1, () => parseLargeJsonObject(body)],
+  "its text becomes octets": [2 * (SLICES - 1), () => utf8InSlices(text)],
+  "it is hashed": [SLICES - 1, () => sha256InSlices(octets)],
+  "it is copied for a worker": [SLICES - 1, () => copyForTransfer({ bytes: octets }, [])],
+  "it is sealed": [SLICES - 1, () => sealer.sealInSlices(octets, ID)],
+  "it is opened": [SLICES - 1, () => sealer.openInSlices(sealer.keyId, sealed, ID)],
+  "it becomes a parameter of a statement": [1, () => base64Of([octets])],
+  "its exchange becomes a record of evidence": [
+    2 * (SLICES - 1),
+    () => writeEvidence({ facts, parts: [{ name: "request", bytes: octets }] }),
+  ],
+};
+
+test.each(Object.entries(WORK))("others have their turn while of a large document %s", async (_, [turns, work]) => {
+  await work();
+  expect(await turnsDuring(work)).toBeGreaterThanOrEqual(turns);
+});
+
+test("a text becomes the octets that it has, also where a slice would end within a character", async () => {
+  const pair = "😀";
+  for (const before of ["", "a", "š"]) {
+    const long = before + "x".repeat(LIMITS.payload_slice_bytes - 1 - before.length) + pair.repeat(3) + text;
+    expect((await utf8InSlices(long)).equals(Buffer.from(long))).toBe(true);
+  }
+  expect([...(await utf8InSlices("")), ...(await utf8InSlices("š"))]).toEqual([0xc5, 0xa1]);
+});

@@ -1,0 +1,72 @@
+/** Goal: a body that came in pieces is put together while others are served, and its room is given back whatever happens. */
+import { expect, test } from "vitest";
+
+import { LIMITS } from "../../../engine/base/limits.js";
+import { Conversation, Load } from "../../../gateway/http/conversation.js";
+import type { Outgoing, PipelineRequest } from "../../../gateway/http/conversation.js";
+import { turnsDuring } from "../../support/turns.js";
+
+const answer = (status: number): Outgoing => ({
+  ...{ status, requestId: "r", contentType: undefined, headers: undefined, body: "" },
+});
+
+/** A conversation over no socket. */
+class Spoken extends Conversation {
+  readonly statuses: number[] = [];
+
+  protected write({ status }: Outgoing): void {
+    this.statuses.push(status);
+    this.left();
+  }
+
+  protected written(): number {
+    return 0;
+  }
+
+  protected destroy(): void {
+    this.statuses.push(0);
+  }
+}
+
+const PIECES = [0, 1, 2].map((value) => Buffer.alloc(LIMITS.payload_slice_bytes + value, value));
+
+function speak() {
+  const load = new Load({ ...LIMITS, connections_max: 10 }, () => 0, true);
+  const bodies: Buffer[] = [];
+  let isAbandoned = false;
+  const request: PipelineRequest = {
+    ...{ share: "api", addressGroup: "a", holder: "k", bodyBytesMax: 10_000_000, readsBody: true },
+    begin: () => undefined,
+    finish: (body) => {
+      bodies.push(body);
+      return Promise.resolve(answer(200));
+    },
+    refuse: () => answer(503),
+    abandon: () => {
+      isAbandoned = true;
+    },
+  };
+  const conversation = new Spoken(load, request);
+  conversation.open(PIECES.reduce((sum, { length }) => sum + length, 0));
+  PIECES.forEach((piece, at) => {
+    conversation.receive(piece, at === PIECES.length - 1);
+  });
+  return { load, bodies, conversation, isAbandoned: () => isAbandoned };
+}
+
+test("the pieces of a large body arrive as one, and the event loop turns while they are put together", async () => {
+  const { load, bodies, conversation } = speak();
+  const turns = await turnsDuring(() => load.drained());
+  expect(bodies.map((body) => body.equals(Buffer.concat(PIECES)))).toEqual([true]);
+  expect(turns).toBeGreaterThanOrEqual(PIECES.length - 1);
+  expect([conversation.statuses, load.bodies.octets, load.inFlight]).toEqual([[200], 0, 0]);
+});
+
+test("who leaves while a body is put together is forgotten with all that it held, and nobody reads the body", async () => {
+  const { load, bodies, conversation, isAbandoned } = speak();
+  expect(load.bodies.octets).toBeGreaterThan(0);
+  conversation.closed();
+  expect(load.bodies.octets).toBeGreaterThan(0);
+  expect(await load.drained()).toBe(true);
+  expect([bodies, conversation.statuses, load.bodies.octets, isAbandoned()]).toEqual([[], [], 0, true]);
+});
