@@ -27,6 +27,7 @@ import { budget } from "../engine/base/memory/budgets.js";
 import { errorFields } from "../engine/base/log.js";
 import type { Log } from "../engine/base/log.js";
 import type { Metrics } from "../engine/base/metrics.js";
+import { tracedAttempt } from "../engine/base/tracing/tracing.js";
 import type { Sql } from "../engine/storage/sql.js";
 import type { DocumentKind } from "./document.js";
 import type { ActorSystem } from "./system.js";
@@ -168,7 +169,9 @@ async function give(
 ): Promise<void> {
   const claimed = working.add(taken, giveBack);
   try {
-    await actors.ask(document, taken.id, "Attempt", claimed);
+    await tracedAttempt({ messageId: taken.as4MessageId, attempt: taken.attempt, documentId: taken.id }, () =>
+      actors.ask(document, taken.id, "Attempt", claimed),
+    );
   } catch (error) {
     // An attempt that has begun goes on although its asker has given up; one that has not is never made.
     if (claimed.start()) claimed.end();

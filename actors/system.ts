@@ -13,6 +13,7 @@ import { LIMITS } from "../engine/base/limits.js";
 import { errorFields } from "../engine/base/log.js";
 import type { Log } from "../engine/base/log.js";
 import type { Metrics } from "../engine/base/metrics.js";
+import { openSpan, withinSpan } from "../engine/base/tracing/tracing.js";
 
 /** What an actor kind is asked and what it answers, by command name. */
 type Protocol = Record<string, { readonly ask: unknown; readonly reply: unknown }>;
@@ -165,6 +166,8 @@ export function startActors(ports: {
       throw temporary();
     }
     entry.waiting += 1;
+    // The mailbox is emptied in the context of whoever came first: each command brings its own.
+    const span = openSpan(`actor ${kind.name}.${command}`, { "kurier.actor": kind.name, "kurier.command": command });
     return new Promise<P[K]["reply"]>((resolve, reject) => {
       const timer = setTimeout(() => {
         reject(temporary());
@@ -173,10 +176,19 @@ export function startActors(ports: {
         void answer.then(resolve, reject).finally(() => {
           clearTimeout(timer);
         });
+        if (span !== undefined)
+          answer.then(
+            () => {
+              span.end();
+            },
+            (error: unknown) => {
+              span.end(error);
+            },
+          );
       };
       const run = async (): Promise<void> => {
         try {
-          const turn = await kind.handlers[command](entry.cache as Cache, body, key);
+          const turn = await withinSpan(span, () => kind.handlers[command](entry.cache as Cache, body, key));
           settle("forward" in turn ? turn.forward : Promise.resolve(turn.reply));
         } catch (error) {
           if (!(error instanceof Refusal)) {

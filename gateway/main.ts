@@ -22,6 +22,7 @@ import { consoleRows } from "./start/console/console.js";
 import { listen, Stack, startDatabase, startStreams } from "./start/infrastructure.js";
 import type { Base } from "./start/infrastructure.js";
 import { adminRows, observe } from "./start/operators.js";
+import { startTraces } from "./start/tracing/tracing.js";
 import { startWork } from "./start/work.js";
 
 /** A running engine. */
@@ -101,6 +102,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   };
   const base: Base = { ...given, config };
   const { clock, log, metrics, stack, dataDir } = base;
+  startTraces(base);
   const database = await startDatabase(base);
   const { streams, form } = await startStreams(base, database);
   const publicUrl = config.PUBLIC_URL ?? `http://${urlHost(config.HOST)}:${config.PORT}`;

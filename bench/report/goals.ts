@@ -181,4 +181,11 @@ export const BENCH_GOALS: readonly BenchGoals[] = [
     against: "JSON.parse of the request's text",
     goals: [],
   },
+  {
+    bench: "newcomer",
+    asks: "from a clone to the first delivered invoice, as a fresh user with a cold cache of npm",
+    against: "two minutes",
+    command: "npm run -s newcomer -- --keep",
+    goals: [atMost("clone → first delivered invoice", 120, "s")],
+  },
 ];

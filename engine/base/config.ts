@@ -92,6 +92,27 @@ const masterKey = (value: string): Buffer => {
   return bytes.length === 32 ? bytes : malformed("must be 32 bytes in base64");
 };
 
+const ratio = (value: string): number =>
+  /^(?:0(?:\.[0-9]{1,9})?|1(?:\.0{1,9})?)$/.test(value) ? Number(value) : malformed("must be a number from 0 to 1");
+/** `name=value` pairs as OpenTelemetry writes them: separated by commas, values percent-encoded. */
+const headerPairs = (value: string): Readonly<Record<string, string>> => {
+  try {
+    return Object.fromEntries(
+      new Headers(
+        list(value).map((pair): [string, string] => {
+          const at = pair.indexOf("=");
+          return at < 1
+            ? malformed("must be NAME=VALUE pairs, separated by commas")
+            : [pair.slice(0, at).trim(), decodeURIComponent(pair.slice(at + 1).trim())];
+        }),
+      ),
+    );
+  } catch (error) {
+    if (error instanceof Malformed) throw error;
+    return malformed("must be headers that HTTP takes, their values percent-encoded");
+  }
+};
+
 interface Row<T> {
   /** What applies when the variable is absent, as the operator reads it. */
   readonly shown: string;
@@ -339,6 +360,27 @@ export const VARIABLES = {
     "accept",
   ),
   TRUSTED_PROXIES: row<readonly string[]>("", "Comma-separated CIDRs whose X-Forwarded-For is believed.", list, []),
+  OTEL_EXPORTER_OTLP_ENDPOINT: row<string | undefined>(
+    "",
+    "A collector of traces that takes OTLP over HTTP in JSON, such as http://127.0.0.1:4318; empty: no traces are made.",
+    urlOf("http", "https"),
+    undefined,
+  ),
+  OTEL_EXPORTER_OTLP_HEADERS: secret(
+    row<Readonly<Record<string, string>>>(
+      "",
+      "Comma-separated NAME=VALUE headers for the collector, for example its token; values percent-encoded.",
+      headerPairs,
+      {},
+    ),
+  ),
+  OTEL_SERVICE_NAME: row("kurier", "What the collector calls this service.", text, "kurier"),
+  OTEL_TRACES_SAMPLER_ARG: row<number>(
+    "1",
+    "Share of traces that are sent, 0 to 1; which ones follows from their ids, so that all processes send the same.",
+    ratio,
+    1,
+  ),
   LOG_LEVEL: row<LogLevel>(
     "info",
     "fatal, error, warn, info, debug or silent; JSON lines on standard output.",

@@ -1065,6 +1065,18 @@ export const LIMITS = {
   child_stop_timeout_ms: 10 * SECOND_MS,
   /** Characters of one field of a log line; what is longer is cut. */
   log_text_chars_max: 200,
+  /** Spans of one trace in one process, links of one span, and characters of an attribute. Ours. */
+  trace_spans_max: 1_000,
+  trace_links_max: 100,
+  trace_text_chars_max: 200,
+  /**
+   * Spans that wait for the collector, spans of one export, how often one is made and how long it may take.
+   * OpenTelemetry's defaults are 2,048, 512, 5 s and 10 s.
+   */
+  trace_queue_max: 8_192,
+  trace_batch_max: 512,
+  trace_export_ms: 1 * SECOND_MS,
+  trace_export_timeout_ms: 5 * SECOND_MS,
   /** What strangers cause is logged once in so long for each kind; kinds that are told apart. Ours. */
   log_kind_ms: 1 * SECOND_MS,
   log_kinds_max: 256,
@@ -1449,6 +1461,10 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
         LIMITS.smp_signatures_at_once_max <
       LIMITS.validator_own_waiting_max,
     because: "our own work waits for a worker and is never turned away, whatever of it is under way at once",
+  },
+  {
+    holds: LIMITS.trace_spans_max <= LIMITS.trace_queue_max && LIMITS.trace_batch_max <= LIMITS.trace_queue_max,
+    because: "the spans of one trace find room to wait for the collector",
   },
   { holds: LIMITS.receive_page_default <= LIMITS.receive_page_max, because: "the default page is a legal page" },
 ];

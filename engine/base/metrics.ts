@@ -22,6 +22,12 @@ export const METRICS = {
     help: "Requests refused unread because the node is full.",
     labels: ["reason"],
   },
+  trace_spans_exported_total: { kind: "counter", help: "Spans that the collector of traces has taken.", labels: [] },
+  trace_spans_dropped_total: {
+    kind: "counter",
+    help: "Spans that were not kept, or that the collector of traces did not take.",
+    labels: ["reason"],
+  },
   rate_limited_total: { kind: "counter", help: "Requests refused by a rate limit.", labels: ["row"] },
   event_loop_delay_seconds: {
     kind: "gauge",

@@ -7,6 +7,8 @@
  */
 import { temporary } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
+import { openSpan, withinSpan } from "../base/tracing/tracing.js";
+import type { OpenSpan } from "../base/tracing/tracing.js";
 import { isUnknownOutcome } from "./sql.js";
 import type { Sql } from "./sql.js";
 
@@ -31,6 +33,20 @@ interface Waiting<I, O> {
   readonly item: I;
   readonly resolve: (answer: O) => void;
   readonly reject: (error: unknown) => void;
+  /** Of the trace that the call is part of; the statement itself is part of that of its first call. */
+  readonly span: OpenSpan | undefined;
+}
+
+/** The answer, whose span ends with it. */
+async function endingWith<O>(span: OpenSpan, answer: Promise<O>): Promise<O> {
+  try {
+    const found = await answer;
+    span.end();
+    return found;
+  } catch (error) {
+    span.end(error);
+    throw error;
+  }
 }
 
 class Batches<I, O> {
@@ -45,14 +61,16 @@ class Batches<I, O> {
   }
 
   call(item: I): Promise<O> {
-    return new Promise((resolve, reject) => {
+    const span = openSpan("shared statement");
+    const answer = new Promise<O>((resolve, reject) => {
       if (this.#waiting.length >= (this.#options.waitingMax ?? LIMITS.statement_waiting_max)) {
         reject(temporary());
         return;
       }
-      this.#waiting.push({ item, resolve, reject });
+      this.#waiting.push({ item, resolve, reject, span });
       this.#pump();
     });
+    return span === undefined ? answer : endingWith(span, answer);
   }
 
   #take(): Waiting<I, O>[] {
@@ -87,7 +105,8 @@ class Batches<I, O> {
 
   async #answer(batch: readonly Waiting<I, O>[], isRepeat = false): Promise<void> {
     try {
-      const answers = await this.#run(batch.map(({ item }) => item));
+      const items = batch.map(({ item }) => item);
+      const answers = await withinSpan(batch[0]?.span, () => this.#run(items));
       if (answers.length !== batch.length) throw new Error(`${batch.length} calls, ${answers.length} answers`);
       batch.forEach(({ resolve }, index) => {
         resolve(answers[index] as O);

@@ -6,6 +6,7 @@ import postgres from "postgres";
 
 import { temporary } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
+import { tracedStatements } from "../base/tracing/statements.js";
 import { arrayTypes } from "./driver/array-types.js";
 import { mendAnswers } from "./driver/whole-answers.js";
 
@@ -63,7 +64,7 @@ export function openSql(options: SqlOptions): Sql {
     },
   });
   mendAnswers(client);
-  return client;
+  return tracedStatements(client);
 }
 
 /**

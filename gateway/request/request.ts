@@ -8,6 +8,8 @@ import type { Caller, FirmContext, ParticipantContext } from "../../engine/ident
 import { newRequestId, parseRequestId } from "../../engine/base/ids.js";
 import type { RequestId } from "../../engine/base/ids.js";
 import { errorFields } from "../../engine/base/log.js";
+import { isTracing, openRequestSpan, traced, withinSpan } from "../../engine/base/tracing/tracing.js";
+import type { RequestSpan } from "../../engine/base/tracing/tracing.js";
 import { clientAddress } from "../http/client-address.js";
 import type { AnswerRoom, Head, Outgoing, PipelineRequest, ServerFault } from "../http/conversation.js";
 import type { ShareName } from "../http/shares.js";
@@ -90,6 +92,8 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   #room: AnswerRoom | undefined;
   #inflated: Inflated | undefined;
   #abandoned = false;
+  /** Undefined when nobody collects traces. */
+  readonly #span: RequestSpan | undefined;
   #isCounted = false;
   /** Set when a step of the head takes time: resolves to the answer that refuses the request, or to undefined. */
   #headResult: Promise<Outgoing | undefined> | undefined;
@@ -107,6 +111,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     const { clock } = shared.ports;
     this.receivedAt = clock.now();
     this.#startedAt = clock.monotonic();
+    this.#span = spanOf(plan, head);
     const claimed = head.headers.get("x-request-id");
     this.requestId = (claimed === undefined ? undefined : parseRequestId(claimed)) ?? newRequestId();
   }
@@ -188,7 +193,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   begin(room?: AnswerRoom): Outgoing | undefined | Promise<Outgoing | undefined> {
     this.#room = room;
     try {
-      const pending = this.#run(this.#plan.head);
+      const pending = withinSpan(this.#span, () => this.#run(this.#plan.head));
       if (pending === undefined) return undefined;
       this.#headResult = pending.then(
         () => (room?.ownBody() === false ? this.refuse("bodies_full") : undefined),
@@ -202,9 +207,8 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
 
   finish(bytes: Buffer): Outgoing | Promise<Outgoing> {
     this.#bytes = bytes;
-    return this.#headResult === undefined
-      ? this.#handle()
-      : this.#headResult.then((refusal) => refusal ?? this.#handle());
+    const handle = (): Outgoing | Promise<Outgoing> => withinSpan(this.#span, () => this.#handle());
+    return this.#headResult === undefined ? handle() : this.#headResult.then((refusal) => refusal ?? handle());
   }
 
   refuse(fault: ServerFault): Outgoing {
@@ -223,7 +227,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   #run(steps: readonly Step[]): Promise<void> | undefined {
     const { row } = this.#plan;
     for (let i = 0; i < steps.length; i++) {
-      const pending = steps[i]?.run(this, row as Route);
+      const pending = this.#step(steps[i], row as Route);
       if (pending !== undefined) return this.#runRest(steps, i + 1, pending);
     }
     return undefined;
@@ -231,7 +235,11 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
 
   async #runRest(steps: readonly Step[], from: number, pending: Promise<void>): Promise<void> {
     await pending;
-    for (let i = from; i < steps.length; i++) await steps[i]?.run(this, this.#plan.row as Route);
+    for (let i = from; i < steps.length; i++) await this.#step(steps[i], this.#plan.row as Route);
+  }
+
+  #step(step: Step | undefined, row: Route): void | Promise<void> {
+    return this.#span === undefined ? step?.run(this, row) : traced(`step ${step?.name}`, () => step?.run(this, row));
   }
 
   #handle(): Outgoing | Promise<Outgoing> {
@@ -249,7 +257,8 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   #callHandler(): Outgoing | Promise<Outgoing> {
     const { row } = this.#plan;
     if (row === undefined) throw new Refusal("ROUTE_UNKNOWN");
-    const reply = row.handler(this);
+    const reply =
+      this.#span === undefined ? row.handler(this) : traced(`handle ${row.operation}`, () => row.handler(this));
     if (!(reply instanceof Promise)) return this.#succeeded(reply);
     this.#forgetBody();
     return reply.then((late) => this.#succeeded(late));
@@ -309,7 +318,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     contentType: string | undefined,
     body: string | Uint8Array,
   ): Outgoing {
-    const answer = { status, requestId: this.requestId, contentType, headers, body };
+    const answer = { status, requestId: this.requestId, contentType, headers: this.#named(headers), body };
     // When the request ran out of time it was counted then; the handler's late answer must not count again.
     if (this.#isCounted) return answer;
     this.#isCounted = true;
@@ -318,7 +327,15 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     const { label, method } = this.#plan;
     metrics.count("http_requests_total", { route: label, method, status: String(status) });
     metrics.observe("http_request_duration_seconds", { route: label }, (clock.monotonic() - this.#startedAt) / 1000);
+    this.#span?.set({ "http.response.status_code": status });
+    this.#span?.end();
     return answer;
+  }
+
+  /** Tells the caller which trace its request was; other access points are told nothing of ours. */
+  #named(headers: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> | undefined {
+    const span = this.#plan.family === "as4" ? undefined : this.#span;
+    return span === undefined ? headers : { ...headers, traceresponse: span.header };
   }
 
   /** Response headers: what the reply brings and what the rate row promises. */
@@ -341,6 +358,23 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     }
     return headers;
   }
+}
+
+/** Probes and pages of operators are no work of tenants, and would be most of what is recorded. */
+const UNTRACED: ReadonlySet<Family> = new Set(["admin", "console"]);
+
+/** Begins the trace of a request. Another access point's ids are none of ours, whatever it sends. */
+function spanOf({ family, label, method, row }: Plan, { headers }: Head): RequestSpan | undefined {
+  if (!isTracing() || UNTRACED.has(family)) return undefined;
+  return openRequestSpan(
+    `${method} ${label}`,
+    {
+      "http.request.method": method,
+      "http.route": label,
+      ...(row === undefined ? {} : { "kurier.operation": row.operation }),
+    },
+    family === "as4" ? undefined : headers.get("traceparent"),
+  );
 }
 
 /** Families whose callers are people, and how each is told that something did not work. */

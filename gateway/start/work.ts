@@ -87,6 +87,7 @@ import { publicRows } from "./operations.js";
 import { startWhiteLabel } from "./white-label.js";
 import type { WhiteLabel } from "./white-label.js";
 import { scriptedPeersOf } from "./sandbox.js";
+import { tracedPool } from "./tracing/tracing.js";
 import { startPeople } from "./people.js";
 import type { PeopleParts } from "./people.js";
 import { watchPacks, whyPacksAreRefused } from "./rule-packs.js";
@@ -146,7 +147,7 @@ async function startWorkers(
   const judged = (lane: Lane, time_ms: number): void => {
     metrics.observe("validation_duration_seconds", { lane }, time_ms / 1_000);
   };
-  const pool = createPool({
+  const workers = createPool({
     threads: { small: config.VALIDATOR_THREADS, large: 1 },
     queueMax: LIMITS.validator_queue_max,
     queueBytesMax: budget("validator_queue_bytes_max"),
@@ -164,6 +165,7 @@ async function startWorkers(
       keepQuarantined(dataDir, sealer, job);
     },
   });
+  const pool = tracedPool(workers);
   stack.add(() => pool.stop());
   const rulesDir = config.RULES_DIR;
   if (rulesDir !== undefined) stack.add(watchPacks(rulesDir, log));

@@ -10,6 +10,7 @@ import { newDocumentId, newId, newMessageId } from "../../base/ids.js";
 import type { DocumentId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
+import { traceAccepted } from "../../base/tracing/tracing.js";
 import { canonicalDocumentTypeId, canonicalProcessId } from "../../peppol/envelope/identifiers.js";
 import type { Capability, Recipients } from "../../peppol/discovery/acceptance.js";
 import { createAcceptBatches } from "../../storage/documents/accept-batches.js";
@@ -267,13 +268,11 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRe
     if (stored !== undefined) return stored;
     throw lacking;
   }
-  const outcome = await commit(
-    ports,
-    await newDocument(ports, id, request, { inspection, capability }),
-    request.payload,
-  );
+  const document = await newDocument(ports, id, request, { inspection, capability });
+  const outcome = await commit(ports, document, request.payload);
   if ("replyBody" in outcome) {
     if (outcome.kind === "replay") return replay(ports.metrics, request.door, outcome);
+    traceAccepted(document.as4MessageId, id);
     ports.metrics.count("documents_accepted_total", {});
     return { status: outcome.replyStatus, body: outcome.replyBody, replayed: false };
   }

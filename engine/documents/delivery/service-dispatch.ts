@@ -10,6 +10,7 @@ import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
+import { tracedAttempt } from "../../base/tracing/tracing.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
@@ -67,23 +68,23 @@ async function transmit(ports: ServiceDispatchPorts, taken: TakenMessage): Promi
         code: "NOT_RECEIPTED",
         retryAfter_ms: Math.max(LIMITS.receiver_retry_min_ms, (ports.clock.now() - taken.createdAt) / WAIT_GROWTH),
       };
-    return await ports.transport.deliver(
-      {
-        // No row of `document` has this id: whoever keeps evidence by it keeps that of a service message.
-        documentId: taken.id as DocumentId,
-        firmId: taken.firmId,
-        attempt: taken.attempt,
-        sender: taken.sender,
-        receiver: taken.receiver,
-        documentTypeId: taken.documentTypeId,
-        processId: taken.processId,
-        as4MessageId: taken.as4MessageId,
-        sbdhInstanceId: taken.sbdhInstanceId,
-        createdAt: taken.createdAt,
-        countryC1: ports.provider.country,
-        payload: await openPayload(ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed),
-      },
-      abort.signal,
+    const exchange = {
+      // No row of `document` has this id: whoever keeps evidence by it keeps that of a service message.
+      documentId: taken.id as DocumentId,
+      firmId: taken.firmId,
+      attempt: taken.attempt,
+      sender: taken.sender,
+      receiver: taken.receiver,
+      documentTypeId: taken.documentTypeId,
+      processId: taken.processId,
+      as4MessageId: taken.as4MessageId,
+      sbdhInstanceId: taken.sbdhInstanceId,
+      createdAt: taken.createdAt,
+      countryC1: ports.provider.country,
+      payload: await openPayload(ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed),
+    };
+    return await tracedAttempt({ messageId: taken.as4MessageId, attempt: taken.attempt }, () =>
+      ports.transport.deliver(exchange, abort.signal),
     );
   } catch (error) {
     ports.log.error("statuses.message_failed", errorFields(error));

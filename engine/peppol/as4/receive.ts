@@ -14,6 +14,7 @@ import { LIMITS } from "../../base/limits.js";
 import { errorFields, oncePerSecond } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
+import { traceReceived } from "../../base/tracing/tracing.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import type { JournalEntry } from "../../storage/evidence/journal.js";
 import { CONTENT_FAULT } from "./arrival.js";
@@ -85,6 +86,7 @@ export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
     try {
       const opened = await open(opening, { body, contentType, from });
       ({ messageId } = opened.message);
+      traceReceived(messageId);
       const { reply, result } = await take(ports, opened, { body, contentType, receivedAt });
       metrics.count("as4_received_total", { result });
       return reply;

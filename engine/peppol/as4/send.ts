@@ -13,6 +13,8 @@ import { participantKey } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
+import { traced } from "../../base/tracing/tracing.js";
+import type { OpenSpan } from "../../base/tracing/tracing.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import type { NewEvidence } from "../../storage/evidence/evidence.js";
 import type { EvidencePart } from "../../storage/evidence/record.js";
@@ -68,7 +70,7 @@ export function createAs4Transport(given: As4TransportPorts): Transport {
   const { endpoints, trust, receivers, log } = ports;
 
   async function deliver(exchange: Exchange, signal: AbortSignal): Promise<Outcome> {
-    const found = await endpoints.find(exchange, signal);
+    const found = await traced("look up", () => endpoints.find(exchange, signal));
     if (found.kind === "none") return outcomeOfRouting(found.status, found.reason);
     const verdict = found.verdict ?? (await trust.judge(found.certificate, signal));
     if (verdict.kind === "refused") {
@@ -110,7 +112,7 @@ interface Sent {
 
 async function send(ports: Sending, exchange: Exchange, target: Target, signal: AbortSignal): Promise<Sent> {
   const signer = ports.own.current();
-  const message = await build(ports, { exchange, target, signer }).catch(busyOrThrow);
+  const message = await traced("seal", () => build(ports, { exchange, target, signer }).catch(busyOrThrow));
   if (message === "busy") return { outcome: WORKERS_BUSY, stale: false };
   if (message.kind === "refused")
     return {
@@ -124,7 +126,7 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
   const place = await new Promise<Place | Later>(target.begun.enter);
   if (place.kind === "later") return { outcome: deferredBy(place), stale: false };
   const sentAt = ports.clock.now();
-  const result = await onPlace(place, (onSending) =>
+  const result = await exchanged(target.endpoint, place, (onSending) =>
     ports.http({
       method: "POST",
       use: "as4",
@@ -139,11 +141,17 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
     }),
   );
   const answeredAt = ports.clock.now();
-  const judged = await judge(ports, { exchange, target, message, result });
+  const judged = await traced("judge the receipt", async (span) => {
+    const found = await judge(ports, { exchange, target, message, result });
+    span?.set({ "kurier.outcome": found.outcome.kind });
+    return found;
+  });
   const transmitted = result.kind === "response" || result.uploaded;
   const stale = isStale(result, judged.answer);
   if (!transmitted) return { outcome: judged.outcome, stale };
-  const evidence = await keep(ports, { exchange, target, message, result, signer, judged, sentAt, answeredAt });
+  const evidence = await traced("keep evidence", () =>
+    keep(ports, { exchange, target, message, result, signer, judged, sentAt, answeredAt }),
+  );
   // An exchange without evidence proves nothing. The next attempt brings it: the peer answers "duplicate", and that
   // answer is archived.
   if (evidence === undefined)
@@ -163,6 +171,23 @@ function busyOrThrow(error: unknown): "busy" {
 }
 
 const deferredBy = ({ reason, retryAfter_ms }: Later): Outcome => ({ kind: "deferred", code: reason, retryAfter_ms });
+
+/** The exchange over the network, which is told nothing of the trace: the other side finds it by the message's id. */
+const exchanged = (
+  { url }: Pick<Endpoint, "url">,
+  place: Place,
+  post: (onSending: () => void) => Promise<HttpResult>,
+): Promise<HttpResult> =>
+  traced("as4 exchange", async (span) => {
+    const result = await onPlace(place, post);
+    span?.set(saidOf(url, result));
+    return result;
+  });
+
+const saidOf = (url: string, result: HttpResult): Parameters<OpenSpan["set"]>[0] => ({
+  "server.address": URL.canParse(url) ? new URL(url).host : "",
+  ...(result.kind === "response" ? { "http.response.status_code": result.status } : { "error.type": result.code }),
+});
 
 /**
  * Posts while it holds a place on the wire, and frees the place with the answer: judging and archiving take our own

@@ -1,8 +1,8 @@
-/** `kurier bench table`: the pages of goals and of capacity, from the kept figures. */
+/** `kurier bench table`, `compare` and `plot`: what becomes of kept figures. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { EXIT } from "../command.js";
+import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
 import { print } from "../terminal.js";
 
@@ -20,5 +20,49 @@ const tableCommand: Command = {
   },
 };
 
+const compareCommand: Command = {
+  name: "bench compare",
+  summary: "Compare the kept figures of two commits or folders.",
+  usage: [
+    "kurier bench compare BEFORE AFTER",
+    "Each is a folder of results (bench/results) or a commit (HEAD~5). A figure is better or worse when the spreads of",
+    "its runs do not meet; of a commit with a single run the spread is taken for 10 % to either side.",
+  ],
+  run: async (args) => {
+    const [before, after, ...more] = parseArguments(args, {}).values;
+    if (before === undefined || after === undefined || more.length > 0)
+      throw new UsageError("Name two commits or folders, the older one first.");
+    const [{ keptIn }, { compareKept, comparisonLines }] = await Promise.all([
+      import("../../../bench/report/history.js"),
+      import("../../../bench/report/compare.js"),
+    ]);
+    const [was, is] = [before, after].map((place) => {
+      try {
+        return keptIn(place);
+      } catch {
+        throw new UsageError(`${place} is neither a folder of results nor a commit of this checkout.`);
+      }
+    });
+    for (const line of comparisonLines(compareKept(was ?? new Map(), is ?? new Map()))) print(line);
+    return EXIT.ok;
+  },
+};
+
+const plotCommand: Command = {
+  name: "bench plot",
+  summary: "Draw the kept figures over the commits of this checkout.",
+  usage: ["kurier bench plot [FILE]", "FILE is a page of HTML that needs no network. Default: performance.html."],
+  run: async (args) => {
+    const [file = "performance.html"] = parseArguments(args, {}).values;
+    const [{ keptHistory }, { plotPage }] = await Promise.all([
+      import("../../../bench/report/history.js"),
+      import("../../../bench/report/plot.js"),
+    ]);
+    writeFileSync(file, plotPage(keptHistory()));
+    print(`written: ${file}`);
+    return EXIT.ok;
+  },
+};
+
 /** The commands that read what benchmarks have left. */
-export const reportCommands: readonly Command[] = [tableCommand];
+export const reportCommands: readonly Command[] = [tableCommand, compareCommand, plotCommand];

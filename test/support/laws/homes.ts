@@ -42,7 +42,10 @@ const EXPRESSION_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [/^process\.(platform|arch|version|versions|report)$/, /^engine\/embedded\/|^gateway\/http\/uws-binding\.ts$/],
   [/^process\.(geteuid|getuid|setuid|setgid|umask)$/, /^engine\/embedded\/binaries\.ts$/],
   [/^process\.(hrtime|cpuUsage|memoryUsage)$/, /^validators\/stopwatch\.ts$/],
-  [/^fetch$/, /^engine\/storage\/evidence\/store-s3\.ts$|^gateway\/commands\/demo\/calls\.ts$/],
+  [
+    /^fetch$/,
+    /^engine\/(storage\/evidence\/store-s3|base\/tracing\/exporter)\.ts$|^gateway\/commands\/demo\/calls\.ts$/,
+  ],
   [/^Date\.now$|^new Date\(\)$|^performance\.now$/, /^engine\/base\/clock\.ts$/],
   [/^Math\.random$|^console$/, /^$/],
   // Text that is run as SQL without parameters: migrations, and the name of a channel.
