@@ -15,14 +15,14 @@ What an installation protects, from whom, by what, and which test shows it. \`np
 | What | Where it lies | How |
 |---|---|---|
 | accepted documents | PostgreSQL, PAYLOAD_STORE | a 202 is a commit; nothing is lost or doubled ([faults](../faults.md)) |
-| what documents say | payloads, facts, drafts, notes of answers | sealed (AES-256-GCM) under \`MASTER_KEY\`, which is not in the database |
+| what documents say | payloads, facts, drafts, notes of answers | sealed (AES-256-GCM) under \`MASTER_KEY\`, which is not in the database; with \`FIRM_KEYS\` under a key for each firm, which ends with it |
 | the key of the access point | \`AS4_KEYSTORE\` | read at the start and when it changes; wrapped on its way to worker threads |
 | secrets of keys, refresh tokens, codes, links | PostgreSQL | as digests: nobody can read them back |
 | secrets of webhooks, signing keys of tokens, migration codes | PostgreSQL | sealed |
 | evidence of ten years | \`EVIDENCE_STORE\` | content-addressed, chained, signed by both sides |
 | who did what | the audit | can be added to only |
 
-In clear are: names, numbers and addresses of firms, participants, kinds, times and states of documents, the timeline with the words of other access points. Backups of the database hold the same.
+In clear are: names, numbers and addresses of firms, participants, kinds, times and states of documents, and the names that programs give them (\`documentId\`, \`externalId\`). Backups of the database hold the same.
 
 ## Borders
 \`\`\`text
@@ -35,7 +35,7 @@ In clear are: names, numbers and addresses of firms, participants, kinds, times 
 Octets from outside are parsed in worker threads with limits and a clock; NATS carries ids and never texts; what goes out goes through one client. The admin listener is for a network of the operators'; TLS is ended by a proxy, which must name itself in \`TRUSTED_PROXIES\`.
 
 ## What no test can show
-The memory of a running engine holds keys and documents. Whoever may read it (root, a debugger, a core dump) may read those: the systemd unit and the compose file allow no cores (\`LimitCORE=0\`, \`ulimits: core: 0\`; \`--ulimit core=0\` for a container of your own), and a core dump is as secret as \`MASTER_KEY\`. [Faults](../faults.md) has the figures of a run that searched for marked secrets everywhere else.
+The memory of a running engine holds keys and documents. Whoever may read it (root, a debugger, a core dump) may read those: the systemd unit and the compose file allow no cores (\`LimitCORE=0\`, \`ulimits: core: 0\`; \`--ulimit core=0\` for a container of your own), and a core dump is as secret as \`MASTER_KEY\`. \`npm run -s test:faults -- canaries\` searches for marked secrets everywhere else: in a dump, in the files and the memory of Postgres and of nats-server, in the log. Of documents it allows one word there, the number by which an answer asks for its invoice, in the memory of Postgres.
 `;
 
 const PROBE = `## Ask your own installation

@@ -302,7 +302,7 @@ export const THREATS: readonly ThreatFamily[] = [
           ),
           by(
             "faults/canaries",
-            "neither a dump, nor files, nor the memory of Postgres and of nats-server hold a secret or a word of a document",
+            "neither a dump, nor files, nor the memory of Postgres and of nats-server hold a secret, and of documents a number that is asked for at the most",
           ),
         ],
         rest: "who has the master key as well reads everything; names of firms and participants, times and states are in clear",
