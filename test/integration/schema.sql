@@ -4824,6 +4824,16 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.settle_webhooks(p_owner text[], p_id uuid[], p_attempt integer[], p_status text[], p_wait_ms bigint[], p_response_status integer[], p_response_body text[], p_cause text[], p_health text[], p_breaker integer, p_rest_ms integer, p_rest_max_ms integer, p_failing_ms bigint)
+ RETURNS TABLE(n bigint, failing boolean)
+ LANGUAGE sql
+AS $function$
+  select s.n, s.failing from settle_webhooks(
+    p_owner, p_id, p_id, p_attempt, p_status, p_wait_ms, p_response_status, p_response_body, p_cause, p_health,
+    p_breaker, p_rest_ms, p_rest_max_ms, p_failing_ms
+  ) as s
+$function$
+
 CREATE OR REPLACE FUNCTION public.start_sign_in(p_visit bytea, p_email text, p_address bytea, p_place bytea, p_code bytea, p_now timestamp with time zone, p_expires timestamp with time zone, p_window interval, p_codes_max integer, p_known interval)
  RETURNS text
  LANGUAGE plpgsql

@@ -59,6 +59,8 @@ export interface EngineProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Files that it may have open. @default as many as this process */
   readonly openFiles?: number;
+  /** Where the engine's own files are; another release makes its own keys. @default this checkout */
+  readonly project?: string;
 }
 
 const ended = (child: ChildProcess): Promise<number | null> =>
@@ -75,7 +77,7 @@ const STARTS_MAX = 3;
 
 /** Starts `kurier serve` on a data directory and waits until it is ready. */
 export async function startEngineProcess(options: EngineProcessOptions): Promise<EngineProcess> {
-  await giveDevelopmentPki(options.dataDir);
+  if (options.project === undefined) await giveDevelopmentPki(options.dataDir);
   for (let starts = 1; ; starts += 1) {
     const engine = await startOnce(options);
     if (typeof engine !== "string") return engine;
@@ -87,7 +89,13 @@ export async function startEngineProcess(options: EngineProcessOptions): Promise
 async function startOnce(options: EngineProcessOptions): Promise<EngineProcess | string> {
   const [port, adminPort] = [await freePort(), await freePort()];
   const { PATH = "", HOME = "" } = process.env;
-  const command = [process.execPath, join(PROJECT, "gateway/kurier.mjs"), "serve", "--role", options.role ?? "all"];
+  const command = [
+    process.execPath,
+    join(options.project ?? PROJECT, "gateway/kurier.mjs"),
+    "serve",
+    "--role",
+    options.role ?? "all",
+  ];
   const { openFiles } = options;
   // The shell puts the engine in its own place, so that the child is the engine.
   const bounded = ["/bin/sh", "-c", `ulimit -n ${openFiles ?? 0} && exec "$@"`, "sh", ...command];

@@ -84,7 +84,15 @@ export const DURABILITY: readonly FaultRow[] = [
       "integration/lost-connections",
       "backends of Postgres that are ended at random under load mix up no request, lose none and end no process (SEED=${SEED})",
     ),
-    by("integration/sql", "a backend that dies as soon as a connection stands rejects our statement and nothing else"),
+    by(
+      "integration/sql",
+      "a backend that dies as soon as a connection stands rejects our statement and nothing else",
+      "the answers behind a statement that %s are whole",
+    ),
+    by(
+      "integration/identity-tokens",
+      "while Postgres is away a token whose key was not read yet is never called invalid: 503, each time",
+    ),
     by(
       "faults/kills",
       "whatever is killed in a backlog, every 202 is one document that is delivered once; streams: %s (SEED=${SEED})",
@@ -220,6 +228,10 @@ export const DURABILITY: readonly FaultRow[] = [
     row(
       "F-15",
       "two releases on one database",
+      by(
+        "faults/releases",
+        "a release and the one before serve one database side by side, whose schema changes under the earlier: what either takes arrives once, is told once and is read through both",
+      ),
       by("integration/migrate", "an older release runs on a database that a newer one has migrated"),
       by(
         "integration/operators",
@@ -275,6 +287,8 @@ export const DURABILITY: readonly FaultRow[] = [
     by(
       "faults/memory",
       "100 invoices of 10 MB at once are accepted or told to come again, and all that were accepted arrive",
+      "96 invoices of 20 MB are delivered within a bound of memory",
+      "200 readers of one document of 20 MB are all served within a bound of memory",
     ),
   ),
   row(
