@@ -7,7 +7,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { smlName } from "../../engine/peppol/discovery/sml.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
+import { startCollector } from "../support/collector.js";
+import type { CollectedSpan, Collector } from "../support/collector.js";
 import { accessToken, http } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
 import { createOracle } from "../support/oracle-facts.js";
 import type { Oracle } from "../support/oracle-facts.js";
 import { arrivedAs, enterprise, inbox, settled, startSide } from "../support/side.js";
@@ -20,16 +23,20 @@ let homes: TwoHomes;
 let a: Side;
 let b: Side;
 let oracle: Oracle;
+/** Both send their traces there. */
+let collector: Collector;
 
 beforeAll(async () => {
   await buildIfNeeded();
-  homes = await prepareTwo();
+  collector = await startCollector();
+  homes = await prepareTwo({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
   [a, b] = await Promise.all([startSide(homes.a), startSide(homes.b)]);
   oracle = createOracle(a, b);
 }, 120_000);
 afterAll(async () => {
   await Promise.all([a.kill(), b.kill()]);
   await homes.remove();
+  await collector.close();
 });
 
 test("a document goes from A to B and another from B to A, byte for byte", async () => {
@@ -100,3 +107,70 @@ test(
     for (const side of [a, b]) expect(await evidenceFaults(side)).toEqual([]);
   },
 );
+
+test("one trace leads from the request over checks, actors, workers and statements to the other side and its receipt, and no text of the document is in it", async () => {
+  const sent = await a.send(b);
+  await settled(a, b);
+  const ofDocument = (): readonly CollectedSpan[] => {
+    const { traceId } = collector.spans.find((span) => span.attributes["kurier.document.id"] === sent.id) ?? {};
+    return collector.spans.filter((span) => span.traceId === traceId);
+  };
+  const [send, attempt, arrival] = ["POST /sapi/v1/document/send", "attempt", "POST /as4"];
+  await eventually("both sides have told all of it", () => {
+    const told = ofDocument();
+    const ids = new Set(told.map(({ spanId }) => spanId));
+    return (
+      [send, attempt, arrival].every((name) => told.some((span) => span.name === name)) &&
+      told.every(({ parentSpanId }) => parentSpanId === undefined || ids.has(parentSpanId))
+    );
+  });
+  const spans = ofDocument();
+  const named = (name: string | undefined): CollectedSpan | undefined => spans.find((span) => span.name === name);
+  const root = named(send);
+  expect(root?.attributes).toMatchObject({ "http.route": "/sapi/v1/document/send", "http.response.status_code": 202 });
+  expect([named(attempt)?.parentSpanId, named(arrival)?.parentSpanId]).toEqual([root?.spanId, root?.spanId]);
+  expect(named(arrival)?.resource["service.instance.id"]).not.toBe(root?.resource["service.instance.id"]);
+  /** The names from a span up to the first one. */
+  const above = (span: CollectedSpan | undefined): readonly string[] =>
+    span === undefined ? [] : [span.name, ...above(spans.find(({ spanId }) => spanId === span.parentSpanId))];
+  const underRequest = ["handle sapiSend", send];
+  expect(above(named("actor document.Accept"))).toEqual([
+    "actor document.Accept",
+    "actor participant.ClaimSend",
+    ...underRequest,
+  ]);
+  expect(above(named("worker validate"))).toEqual(["worker validate", ...above(named("actor document.Accept"))]);
+  expect(above(named("as4 exchange"))).toEqual(["as4 exchange", "actor document.Attempt", attempt, send]);
+  expect(named("judge the receipt")?.attributes["kurier.outcome"]).toBe("receipt");
+  const statements = spans.filter(({ name }) => /^sql [a-z]/.test(name));
+  for (const part of [underRequest[0], attempt, arrival])
+    expect(statements.map((span) => above(span).at(-2))).toContain(part);
+  expect(spans.filter((span) => above(span).at(-1) !== send).map(({ name }) => name)).toEqual([]);
+  const told = collector.texts.join();
+  for (const text of [a.sandbox.sender.clientSecret, a.sandbox.sender.participantId, "Bearer", "select ", "<cbc:"])
+    expect(told, text).not.toContain(text);
+});
+
+test("a request is part of the trace that its caller names and its answer says so, a header that is no such name changes nothing, and /as4 neither takes nor gives one", async () => {
+  const traceId = "0af7651916cd43dd8448eb211c80319c";
+  const caller = `00-${traceId}-b7ad6b7169203331-01`;
+  const answered = async (url: string, traceparent: string, body?: string): Promise<string | null> => {
+    const method = body === undefined ? "GET" : "POST";
+    return (await http(method, url, { traceparent }, body)).headers.get("traceresponse");
+  };
+  const read = `${a.sandbox.baseUrl}/connector/documents`;
+  expect(await answered(read, caller)).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
+  for (const hostile of [caller.toUpperCase(), `${caller}, ${caller}`, `ff${caller.slice(2)}`, "0".repeat(8_000)]) {
+    const named = await answered(read, hostile);
+    expect(named, hostile).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
+    expect(named).not.toContain(traceId);
+  }
+  expect(await answered(`http://127.0.0.1:${homes.a.port}/as4`, caller, "no message")).toBeNull();
+  await eventually("the request of the caller has come", () =>
+    collector.spans.some((span) => span.traceId === traceId),
+  );
+  const [span, ...others] = collector.spans.filter(
+    (one) => one.traceId === traceId && one.parentSpanId === "b7ad6b7169203331",
+  );
+  expect([span?.name, others]).toEqual(["GET /api/v1/connector/documents", []]);
+});
