@@ -120,6 +120,28 @@ describe("leases that nobody needs any more", () => {
   });
 });
 
+test("a node of the release before settles what it has sent, and frees the event of the document that waits behind it", async () => {
+  const { sql } = world.db;
+  const subscription = await world.subscribe(firm, hook("/in"));
+  const documentId = randomUUID();
+  await world.happen(firm, "document.sent", documentId);
+  await world.happen(firm, "document.delivered", documentId);
+  await world.queue();
+  const settle = async (): Promise<unknown> => {
+    const [claimed] = await claimDeliveries(sql, "before/1", 64);
+    // In its words: without the head of deliveries that were sent in a row.
+    return sql`
+      select n, failing from settle_webhooks(
+        ${["before/1"]}::text[], ${[claimed?.deliveryId ?? ""]}::uuid[], ${[1]}::integer[], ${["SUCCESS"]}::text[],
+        ${[null] as unknown as string[]}::bigint[], ${[200]}::integer[], ${[""]}::text[],
+        ${[null] as unknown as string[]}::text[], ${["well"]}::text[], ${LIMITS.webhook_breaker_failures},
+        ${LIMITS.webhook_rest_ms}, ${LIMITS.webhook_rest_max_ms}, ${LIMITS.webhook_failing_ms}
+      )`;
+  };
+  for (const _ of ["sent", "delivered"]) expect(await settle()).toEqual([{ n: "1", failing: false }]);
+  expect(allTaken(await world.states(subscription.id))).toBe(true);
+});
+
 describe("the order of a document's events", () => {
   test("an event that was written first and is read on a later page still goes first", async () => {
     const { sql, url } = world.db;

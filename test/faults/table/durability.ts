@@ -234,6 +234,10 @@ export const DURABILITY: readonly FaultRow[] = [
       ),
       by("integration/migrate", "an older release runs on a database that a newer one has migrated"),
       by(
+        "integration/webhooks-leases",
+        "a node of the release before settles what it has sent, and frees the event of the document that waits behind it",
+      ),
+      by(
         "integration/operators",
         "a node stays ready when a newer release has migrated the database further, and is not when a migration of its own is missing",
       ),
