@@ -1,7 +1,7 @@
 /** The erasure of a firm. */
 import type { Clock } from "../base/clock.js";
 import type { FirmId } from "../base/ids.js";
-import { closeFirm, eraseFirmRows } from "../storage/identity/erasure.js";
+import { closeFirm, eraseFirmRows, owesAnswers } from "../storage/identity/erasure.js";
 import type { FirmKeyFiles } from "../storage/keyring/firm-key-files.js";
 import type { FirmClosure } from "../storage/identity/erasure.js";
 import type { Sql } from "../storage/sql.js";
@@ -23,6 +23,7 @@ export async function eraseFirm(
   { sql, clock, firmKeys }: ErasurePorts,
   firmId: FirmId,
 ): Promise<{ readonly closure: FirmClosure; readonly rows: number }> {
+  if (await owesAnswers(sql, firmId)) return { closure: "under_way", rows: 0 };
   const closure = await closeFirm(sql, firmId, clock.now(), stampOf(OPERATOR, clock));
   let rows = 0;
   if (closure === "closed")

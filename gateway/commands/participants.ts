@@ -19,7 +19,7 @@ import { REGISTRATION_RESULTS } from "../../engine/peppol/discovery/registration
 import type { RegistrationResult, RegistrationResultKind } from "../../engine/peppol/discovery/registrations.js";
 import { isMigrationKey } from "../../engine/peppol/discovery/sml-registry.js";
 import { listRegistrations, REGISTRATION_STATES } from "../../engine/storage/registrations.js";
-import { openKeys } from "../start/data-dir.js";
+import { openMasterKeys } from "../start/data-dir.js";
 import { complain, print } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode, ParsedArguments } from "./command.js";
@@ -39,7 +39,7 @@ export const withRegistrations = <T>(config: Config, use: (registering: Register
     const ports = openRegistrationPorts({
       config,
       sql,
-      sealer: (await openKeys(sql, config)).sealer,
+      sealer: (await openMasterKeys(sql, config)).sealer,
       keys,
       clock: systemClock,
     });

@@ -50,17 +50,31 @@ const masterKeys = (config: Config, dataDir: string): readonly [Buffer, ...Buffe
   ...config.MASTER_KEY_PREVIOUS,
 ];
 
+interface KeyOptions {
+  /** @default config.DATA_DIR */
+  readonly dataDir?: string;
+  /** @default systemClock */
+  readonly clock?: Clock;
+}
+
+/**
+ * The master keys of an installation, for what needs nothing that belongs to firms: evidence, registrations.
+ * @throws ConfigError, MasterKeyError: each in one sentence for the operator
+ */
+export const openMasterKeys = (
+  sql: Sql,
+  config: Config,
+  { dataDir = config.DATA_DIR, clock = systemClock }: KeyOptions = {},
+): Promise<Keyring> => openKeyring(sql, masterKeys(config, dataDir), clock);
+
 /**
  * The keys of an installation as the configuration gives them: master keys, and those of firms where they have some.
  * @throws ConfigError, MasterKeyError, FirmKeyFailure: each in one sentence for the operator
  */
-export async function openKeys(
-  sql: Sql,
-  config: Config,
-  { dataDir = config.DATA_DIR, clock = systemClock }: { readonly dataDir?: string; readonly clock?: Clock } = {},
-): Promise<Keyring> {
-  const keyring = await openKeyring(sql, masterKeys(config, dataDir), clock);
-  return joinFirmKeys(sql, keyring, { text: config.FIRM_KEYS, use: config.FIRM_KEYS_USE ?? "seal", clock });
+export async function openKeys(sql: Sql, config: Config, options: KeyOptions = {}): Promise<Keyring> {
+  const { FIRM_KEYS: text, FIRM_KEYS_USE: use = "seal" } = config;
+  const { clock = systemClock } = options;
+  return joinFirmKeys(sql, await openMasterKeys(sql, config, options), { text, use, clock });
 }
 
 /**

@@ -2,6 +2,7 @@
  * A firm is forgotten. Method: a real engine exchanges documents over AS4; one firm is erased; every column of every table that
  * can name a firm is looked at, and every text that can hold one of its names.
  */
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { systemClock } from "../../engine/base/clock.js";
@@ -78,6 +79,20 @@ test("a firm with a document under way is not forgotten, and nothing of it is to
   await sql`
     update document set status = 'send_failed', next_attempt_at = null, lease_owner = null, lease_until = null
     where id = ${waiting.id}`;
+});
+
+test("a firm with an answer under way is not forgotten, for its key is needed until it has gone", async () => {
+  const { sql } = engine.db;
+  const [id, message] = [randomUUID(), randomUUID()];
+  await sql`
+    insert into service_message (id, kind, subject, firm_id, code, sender, receiver, document_type_id, process_id,
+      as4_message_id, sbdh_instance_id, payload_key_id, payload_sealed, payload_sha256, status, version, attempts,
+      next_attempt_at, lease_owner, lease_until, created_at)
+    values (${id}, 'invoice_response', ${id}, ${firmId}, 'AP', 'a', 'b', 'c', 'd', ${message}, ${message}, 'k', '', '',
+      'queued', 1, 0, now(), 'nobody/1', now() + interval '1 hour', now())`;
+  expect(await eraseFirm({ sql, clock: systemClock }, firmId)).toEqual({ closure: "under_way", rows: 0 });
+  expect(await sql`select 1 from firm where id = ${firmId} and erased_at is null`).toHaveLength(1);
+  await sql`delete from service_message where id = ${id}`;
 });
 
 test("what stays of a firm that is forgotten is what the law asks for, and its texts say nothing of it", async () => {

@@ -18,7 +18,6 @@ import type { FirmKeyUse } from "../../engine/base/config.js";
 import { newId } from "../../engine/base/ids.js";
 import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { eraseFirm } from "../../engine/identity/erasure.js";
 import { acceptDocuments } from "../../engine/storage/documents/documents.js";
 import { listFirmSent } from "../../engine/storage/documents/firm-sent.js";
 import { FirmKeyGone, openFirmKeyFiles } from "../../engine/storage/keyring/firm-key-files.js";
@@ -29,6 +28,7 @@ import type { Keyring } from "../../engine/storage/keyring/keyring.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
+import { EXIT } from "../../gateway/commands/command.js";
 import { rotateMaster } from "../../gateway/commands/keys/rotate-master.js";
 import { SEALED } from "../../gateway/commands/keys/sealed-columns.js";
 import { boxClient } from "../support/box.js";
@@ -39,6 +39,8 @@ import { api } from "../support/partners.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { PROJECT } from "../support/process.js";
+import { kurier } from "../unit/commands/kurier.js";
+import type { Ran } from "../unit/commands/kurier.js";
 import { newDocumentRow, sealedDocumentRow, seedFirm } from "../support/seed.js";
 
 const [A, B] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
@@ -353,11 +355,21 @@ describe("an erased firm", () => {
     const copy = await freshDatabase();
     try {
       await copyInto(t.db.sql, copy.url);
-      const { closure } = await eraseFirm(
-        { sql: t.db.sql, clock: systemClock, firmKeys: openFirmKeyFiles(`file:${folder}`) },
-        firmId,
-      );
-      expect(closure).toBe("closed");
+      const erase = (env: Readonly<Record<string, string>>): Promise<Ran> =>
+        kurier(["firms", "erase", "--firm", firmId, "--yes"], {
+          env: { DATABASE_URL: t.db.url, ENVIRONMENT: "sandbox", DATA_DIR: newFolder(), ...env },
+        });
+      const refused = await erase({});
+      expect([refused.code, refused.err]).toEqual([
+        EXIT.configuration,
+        expect.stringContaining("FIRM_KEYS is missing"),
+      ]);
+      expect(keyFiles(folder)).toHaveLength(2);
+      const erased = await erase({ FIRM_KEYS: `file:${folder}` });
+      expect([erased.code, erased.out], erased.err).toEqual([
+        EXIT.ok,
+        expect.stringContaining("Its key is gone from FIRM_KEYS: what it sealed is opened in no copy of the database"),
+      ]);
       expect(keyFiles(folder)).toEqual([`${other}.key`]);
 
       const { sealer } = await joinFirmKeys(copy.sql, await openKeyring(copy.sql, [MASTER_KEY], systemClock), {

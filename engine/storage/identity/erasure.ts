@@ -17,6 +17,13 @@ export async function closeFirm(sql: Sql, firmId: FirmId, now: Instant, audit: A
   return row?.outcome ?? "missing";
 }
 
+/** Whether an answer of a firm is still on its way: it is sealed under the firm's key where firms have keys. */
+export async function owesAnswers(sql: Sql, firmId: FirmId): Promise<boolean> {
+  const [row] = await sql<{ readonly owes: boolean }[]>`
+    select exists (select 1 from service_message where firm_id = ${firmId} and next_attempt_at is not null) as owes`;
+  return row?.owes ?? false;
+}
+
 /** Removes a part of what a closed firm sent and received. @returns how many rows; 0 when nothing is left */
 export async function eraseFirmRows(sql: Sql, firmId: FirmId): Promise<number> {
   const [row] = await sql<{ readonly gone: number }[]>`

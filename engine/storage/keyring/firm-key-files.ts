@@ -17,20 +17,26 @@ export interface WrappedKey {
   readonly sealed: Buffer;
 }
 
-/** The firm was erased: what its key has sealed is opened by nobody any more. */
-export class FirmKeyGone extends Error {
-  override readonly name = "FirmKeyGone";
-}
-
 /** The directory is away, or a file of it is not what was written. */
 export class FirmKeyFailure extends Error {
-  override readonly name = "FirmKeyFailure";
+  override readonly name: string = "FirmKeyFailure";
   /** Whether it may work later, as a directory is that is mounted again. */
   readonly passing: boolean;
 
   constructor(sentence: string, passing = false, cause?: unknown) {
     super(sentence, { cause });
     this.passing = passing;
+  }
+}
+
+/** The firm was erased: what its key has sealed is opened by nobody any more. */
+export class FirmKeyGone extends FirmKeyFailure {
+  override readonly name: string = "FirmKeyGone";
+
+  constructor(firmId: FirmId) {
+    super(
+      `The firm ${firmId} was erased, and its key with it; a database from before needs kurier firms erase once more.`,
+    );
   }
 }
 
@@ -115,7 +121,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
   const pathOf = (firmId: FirmId): string => join(root, `${firmId}${KEY}`);
   const graveOf = (firmId: FirmId): string => join(root, `${firmId}.erased`);
   const refuseErased = (firmId: FirmId): void => {
-    if (existsSync(graveOf(firmId))) throw new FirmKeyGone(`the firm ${firmId} was erased, and its key with it`);
+    if (existsSync(graveOf(firmId))) throw new FirmKeyGone(firmId);
   };
 
   /** A link is exclusive and shows the whole file or none: a crash leaves a draft, and never half a key. */

@@ -12,7 +12,7 @@ import { complain, print } from "../terminal.js";
 
 const REFUSALS: Readonly<Record<Exclude<FirmClosure, "closed">, string>> = {
   missing: "There is no such firm.",
-  under_way: "Documents of the firm are still under way; wait until they have ended, or cancel them.",
+  under_way: "Documents or answers of the firm are still under way; wait until they have ended, or cancel them.",
   registered: "A participant of the firm is still registered in the network; see kurier participants unregister.",
 };
 
@@ -39,7 +39,10 @@ export const firmsEraseCommand: Command = {
         return EXIT.failed;
       }
       print(`${rows} rows of the firm ${firmId} were removed.`);
-      if (firmKeys !== undefined) print("Its key is gone: what it sealed is opened by nobody, in no copy.");
+      if (firmKeys !== undefined)
+        print(
+          "Its key is gone from FIRM_KEYS: what it sealed is opened in no copy of the database, once copies of that directory have ended, too.",
+        );
       return EXIT.ok;
     });
   },

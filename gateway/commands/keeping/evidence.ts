@@ -8,7 +8,7 @@ import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.
 import { EvidenceStoreFailure } from "../../../engine/storage/evidence/store.js";
 import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
 import { signatureTasks } from "../../../validators/signature.js";
-import { openKeys } from "../../start/data-dir.js";
+import { openMasterKeys } from "../../start/data-dir.js";
 import { colour, complain, print, progress } from "../terminal.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
@@ -58,7 +58,7 @@ export const evidenceVerifyCommand: Command = {
       const archive = createEvidenceArchive({
         sql,
         store,
-        sealer: (await openKeys(sql, config)).sealer,
+        sealer: (await openMasterKeys(sql, config)).sealer,
         clock: systemClock,
       });
       let bar: ReturnType<typeof progress> | undefined;

@@ -10,7 +10,7 @@ import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
 import { signatureTasks } from "../../../validators/signature.js";
 import { movePayloads } from "../../../engine/storage/payloads/move.js";
 import { openPayloadStore } from "../../../engine/storage/payloads/payload-store.js";
-import { openKeys } from "../../start/data-dir.js";
+import { openMasterKeys } from "../../start/data-dir.js";
 import { EXIT, parseArguments } from "../command.js";
 import type { Command } from "../command.js";
 import { withDatabase } from "../database.js";
@@ -32,7 +32,7 @@ export const retentionCommand: Command = {
     const config = loadConfig();
     return withDatabase(config, async ({ sql }) => {
       const store = openEvidenceStore(config.EVIDENCE_STORE, config.DATA_DIR, systemClock);
-      const { sealer } = await openKeys(sql, config);
+      const { sealer } = await openMasterKeys(sql, config);
       let bar: ReturnType<typeof progress> | undefined;
       try {
         const evidence = await removeOldEvidence(

@@ -15,7 +15,7 @@ import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
 import { openRegistrationPorts } from "../../../engine/peppol/discovery/registrations-setup.js";
 import { openOwnPki } from "../../../engine/peppol/pki/setup.js";
 import type { Sql } from "../../../engine/storage/sql.js";
-import { openKeys } from "../../start/data-dir.js";
+import { openMasterKeys } from "../../start/data-dir.js";
 import { openWhiteLabelRegistry } from "../../start/white-label.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command, ExitCode } from "../command.js";
@@ -47,7 +47,7 @@ async function release(sql: Sql, id: string): Promise<string> {
   const config = loadConfig();
   const clock = systemClock;
   const { keys } = await openOwnPki({ config, dataDir: config.DATA_DIR, clock, log: silentLog });
-  const sealer = (await openKeys(sql, config)).sealer;
+  const sealer = (await openMasterKeys(sql, config)).sealer;
   const registering = openRegistrationPorts({ config, sql, sealer, keys, clock });
   const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => clock.monotonic() });
   let close: () => unknown = () => undefined;
