@@ -8,6 +8,8 @@ import { temporary } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import { tracedStatements } from "../base/tracing/statements.js";
 import { arrayTypes } from "./driver/array-types.js";
+import { isTlsMode, socketsTo } from "./driver/sockets.js";
+import type { PostgresTarget } from "./driver/sockets.js";
 import { mendAnswers } from "./driver/whole-answers.js";
 
 /** A pool that runs single statements. `begin` and `reserve` are not offered on purpose. */
@@ -36,11 +38,28 @@ export function connectionTarget(text: string): { readonly url: string; readonly
   return { url: url.href, path: `${directory}/.s.PGSQL.${url.port === "" ? "5432" : url.port}` };
 }
 
+const DEFAULT_PORT = 5432;
+
+/** Where a URL leads; TLS as its sslmode says, as postgres.js reads it: what is no mode of libpq's is verified. */
+function targetOf(text: string): PostgresTarget {
+  const { url, path } = connectionTarget(text);
+  const { host, searchParams } = new URL(url);
+  const mode = searchParams.get("sslmode") ?? searchParams.get("ssl") ?? "disable";
+  const hosts = host.split(",").map((one) => {
+    const { hostname, port } = new URL(`postgres://${one}`);
+    return { host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? DEFAULT_PORT : Number(port) };
+  });
+  return { hosts, path, tls: mode === "false" ? "disable" : isTlsMode(mode) ? mode : "verify-full" };
+}
+
 /** Opens a pool; nothing connects before the first statement. */
 export function openSql(options: SqlOptions): Sql {
-  const { url, ...socket } = connectionTarget(options.url);
+  const { url, ...unix } = connectionTarget(options.url);
   const client = postgres(url, {
-    ...socket,
+    ...unix,
+    // TLS is a matter of the sockets.
+    ssl: false,
+    ...{ socket: socketsTo(targetOf(options.url)) },
     max: options.connections ?? LIMITS.db_connections,
     connect_timeout: LIMITS.db_connect_timeout_s,
     onnotice: () => undefined,

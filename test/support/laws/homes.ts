@@ -19,7 +19,7 @@ const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [/^node:(dns|dns\/promises)$/, /^engine\/peppol\/network\//],
   [
     /^node:(net|tls|dgram)$/,
-    /^engine\/(peppol\/network|embedded)\/|^gateway\/(http\/(server-node|claim-port)|commands\/probe\/wire)\.ts$/,
+    /^engine\/(peppol\/network|embedded)\/|^gateway\/(http\/(server-node|claim-port)|commands\/probe\/wire)\.ts$|^engine\/storage\/driver\/sockets\.ts$/,
   ],
   [/^node:worker_threads$/, /^validators\/(batches|wss\/keys)\.ts$/],
   [

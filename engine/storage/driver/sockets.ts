@@ -1,0 +1,102 @@
+/**
+ * Sockets to Postgres whose end fails what is under way. When a socket fails, postgres.js 3.4.9 fails the statements
+ * that it has sent, and takes the connection for closed only when the socket says so, a moment later. What is sent in
+ * between, as every statement that is repeated at once, it never fails: the connection that is made next waits for its
+ * answer for ever, or answers it with no rows. Where a socket ends without an error, postgres.js fails all that is
+ * under way; so that is how sockets end here, once they were open.
+ *
+ * They are made here, with TLS, because it is what postgres.js makes itself that cannot be mended.
+ */
+import { once } from "node:events";
+import { isIP, Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+
+import { LIMITS } from "../../base/limits.js";
+
+/** Where the server is; of several, each new connection goes to the next. */
+export interface PostgresTarget {
+  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  /** Of a Unix socket, instead of hosts. */
+  readonly path: string | undefined;
+  /** libpq's sslmode. */
+  readonly tls: TlsMode;
+}
+
+const TLS_MODES = ["disable", "prefer", "allow", "require", "verify-ca", "verify-full"] as const;
+type TlsMode = (typeof TLS_MODES)[number];
+export const isTlsMode = (text: string): text is TlsMode => TLS_MODES.some((mode) => mode === text);
+
+/** Modes in which a certificate is looked at; in the others anybody in between can read along. */
+const VERIFYING: ReadonlySet<TlsMode> = new Set(["verify-ca", "verify-full"]);
+/** @source PostgreSQL, Frontend/Backend Protocol, SSLRequest */
+const TLS_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+const YES = "S".charCodeAt(0);
+
+/** @returns the `socket` option of postgres.js: makes the socket of a connection that begins */
+export function socketsTo({ hosts, path, tls }: PostgresTarget): () => Promise<Socket> {
+  let made = 0;
+  return () => {
+    const target = hosts[made % Math.max(1, hosts.length)];
+    made += 1;
+    const socket = new Socket();
+    if (path !== undefined || target === undefined) return Promise.resolve(ending(socket).connect(path ?? ""));
+    // Errors name what could not be reached by these members.
+    const { host, port } = Object.assign(socket, target);
+    if (tls === "disable") return Promise.resolve(ending(socket).connect(port, host));
+    return secured(socket.connect(port, host), host, tls);
+  };
+}
+
+/** Lets a socket that was open end as one that failed nothing; its error is told before, as always. */
+function ending<S extends Socket>(socket: S, wasOpen = false): S {
+  let isOpen = wasOpen;
+  const emit = socket.emit.bind(socket);
+  const emitEnding = (event: string | symbol, ...values: unknown[]): boolean => {
+    if (event === "connect") isOpen = true;
+    return event === "close" ? emit(event, !isOpen) : emit(event, ...values);
+  };
+  return Object.assign(socket, { emit: emitEnding });
+}
+
+/** A socket that ends with this error as soon as somebody listens. */
+function failing(error: Error): Socket {
+  const socket = ending(new Socket());
+  setImmediate(() => socket.destroy(error));
+  return socket;
+}
+
+/** Asks the server for TLS and shakes hands; where that fails, the socket that is returned says why. */
+async function secured(socket: Socket, host: string, mode: TlsMode): Promise<Socket> {
+  socket.setTimeout(LIMITS.db_connect_timeout_s * 1000, () => {
+    socket.destroy(Object.assign(new Error("Postgres did not answer in time."), { code: "CONNECT_TIMEOUT" }));
+  });
+  try {
+    socket.write(TLS_REQUEST);
+    const answer = await firstOctet(socket);
+    if (answer !== YES && mode === "prefer") return ending(socket.setTimeout(0), true);
+    if (answer !== YES) throw new Error("DATABASE_URL asks for TLS, which this Postgres does not offer.");
+    const servername = isIP(host) === 0 ? { servername: host } : {};
+    const secure = connectTls({ socket, ...servername, rejectUnauthorized: VERIFYING.has(mode) });
+    await once(secure, "secureConnect");
+    socket.setTimeout(0);
+    return ending(Object.assign(secure, { host, port: socket.remotePort }), true);
+  } catch (error) {
+    socket.destroy();
+    return failing(error instanceof Error ? error : new Error("Postgres could not be reached", { cause: error }));
+  }
+}
+
+/** @throws what the socket fails with, or when it ends before it has said anything */
+async function firstOctet(socket: Socket): Promise<number | undefined> {
+  const ended = new AbortController();
+  const onEnd = (): void => {
+    ended.abort(Object.assign(new Error("Postgres ended the connection."), { code: "CONNECTION_CLOSED" }));
+  };
+  socket.once("close", onEnd);
+  try {
+    const [octets] = (await once(socket, "data", { signal: ended.signal })) as [Buffer];
+    return octets[0];
+  } finally {
+    socket.off("close", onEnd);
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * A connection to Postgres that is reset: each statement ends, with its own answer or with an error, also the one that is
+ * made between the error and the end of the socket; and the connection is made anew and used.
+ */
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
+import { createSecureContext, TLSSocket } from "node:tls";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+import { pemOf } from "../../engine/peppol/pki/certificate.js";
+import { connectionTarget, openSql } from "../../engine/storage/sql.js";
+import type { Sql } from "../../engine/storage/sql.js";
+import { makeTestPki } from "../support/test-pki.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
+
+/** What the proxy says to a request for TLS: a context to shake hands with, or that it has none. */
+type Tls = ReturnType<typeof createSecureContext> | "none" | undefined;
+
+/**
+ * A proxy that resets what its clients hold, as the kernel does for a server that was killed.
+ * @param tls  undefined where clients do not ask for it
+ */
+async function startResettingProxy(databaseUrl: string, tls?: Tls) {
+  const { url, path } = connectionTarget(databaseUrl);
+  const target = new URL(url);
+  const clients = new Set<Socket>();
+  const proxy = createServer((client) => {
+    const server = path === undefined ? connect(Number(target.port), target.hostname) : connect(path);
+    clients.add(client);
+    client.on("close", () => clients.delete(client));
+    const join = (plain: Socket): void => {
+      for (const [from, to] of [
+        [plain, server],
+        [server, plain],
+      ] as const) {
+        from.on("error", () => to.destroy());
+        from.on("close", () => to.destroy());
+        from.pipe(to);
+      }
+    };
+    if (tls === undefined) join(client);
+    else
+      client.once("data", () => {
+        client.write(tls === "none" ? "N" : "S");
+        join(tls === "none" ? client : new TLSSocket(client, { isServer: true, secureContext: tls }));
+      });
+  }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  target.hostname = "127.0.0.1";
+  target.port = String((proxy.address() as AddressInfo).port);
+  return {
+    url: target.href,
+    reset: () => {
+      for (const client of clients) client.resetAndDestroy();
+    },
+    stop: () => {
+      proxy.close();
+      for (const client of clients) client.destroy();
+    },
+  };
+}
+
+let database: TestDatabase;
+let proxy: Awaited<ReturnType<typeof startResettingProxy>>;
+let sql: Sql;
+async function open(tls?: Tls, mode = ""): Promise<void> {
+  proxy = await startResettingProxy(database.url, tls);
+  sql = openSql({ url: `${proxy.url}${mode}`, connections: 1, name: "lost-sockets" });
+}
+beforeEach(async () => {
+  database = await freshDatabase();
+});
+afterEach(async () => {
+  await sql.end({ timeout: 0 });
+  proxy.stop();
+  await database.drop();
+});
+
+const select = async (n: number): Promise<unknown> => {
+  const rows = await sql<{ readonly n: number }[]>`select ${n}::integer as n`;
+  // Told apart from an answer that has no row, which no statement here has.
+  return rows.length === 1 ? rows[0]?.n : `${rows.length} rows`;
+};
+const ends = (statement: Promise<unknown>): Promise<unknown> => statement.catch((): unknown => "failed");
+
+let made: Promise<ReturnType<typeof createSecureContext>> | undefined;
+/** A certificate of localhost that nobody here trusts. */
+const untrusted = (): Promise<ReturnType<typeof createSecureContext>> => (made ??= makeUntrusted());
+async function makeUntrusted(): Promise<ReturnType<typeof createSecureContext>> {
+  const host = (await makeTestPki()).leaf("smp", "localhost", { subject: { CN: "localhost" } });
+  return createSecureContext({
+    key: host.privateKey.export({ type: "pkcs8", format: "pem" }),
+    cert: pemOf(host.certificate),
+  });
+}
+
+describe.each([
+  ["in clear", () => Promise.resolve(undefined), ""],
+  ["over TLS", untrusted, "?sslmode=require"],
+] as const)("a connection %s that is reset", (_, tls, mode) => {
+  beforeEach(async () => {
+    await open(await tls(), mode);
+  });
+
+  test("a statement that is made as soon as the one before has failed ends, and so does the next", async () => {
+    expect(await select(1)).toBe(1);
+    const slow = sql`select pg_sleep(2)`.catch(() => ends(select(2)));
+    // The statement is on its way once its octets have left this turn.
+    await turn();
+    await turn();
+    proxy.reset();
+    expect(["failed", 2]).toContain(await slow);
+    expect([await select(3), await select(4)]).toEqual([3, 4]);
+  });
+
+  test("no statement is answered by nothing while connections are reset again and again", async () => {
+    for (let round = 0; round < 40; round += 1) {
+      const expected = [...Array(6).keys()].map((n) => round * 10 + n);
+      const asked: Promise<unknown>[] = [];
+      for (const n of expected) {
+        if (n % 10 === round % 4) proxy.reset();
+        asked.push(ends(select(n)));
+        await turn();
+      }
+      const answers = await Promise.all(asked);
+      answers.forEach((answer, index) => {
+        expect(["failed", expected[index]]).toContain(answer);
+      });
+    }
+    expect(await select(5)).toBe(5);
+  });
+});
+
+describe("TLS", () => {
+  test.each(["verify-full", "verify-ca"])("a certificate that nobody trusts is refused by sslmode=%s", async (mode) => {
+    await open(await untrusted(), `?sslmode=${mode}`);
+    await expect(select(1)).rejects.toMatchObject({ code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" });
+  });
+
+  test.each([
+    ["prefer", 1],
+    ["require", "DATABASE_URL asks for TLS, which this Postgres does not offer."],
+  ])("where the server offers none, sslmode=%s ends with %j", async (mode, expected) => {
+    await open("none", `?sslmode=${mode}`);
+    const message = (error: unknown): unknown => (error instanceof Error ? error.message : error);
+    expect(await select(1).catch(message)).toBe(expected);
+  });
+
+  test("a port on which nobody listens is said to be one, with TLS and without", async () => {
+    for (const mode of ["", "?sslmode=require"]) {
+      await open(undefined, mode);
+      proxy.stop();
+      await expect(select(1)).rejects.toMatchObject({ code: "ECONNREFUSED" });
+      await sql.end({ timeout: 0 });
+    }
+  });
+});
