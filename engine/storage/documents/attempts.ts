@@ -8,7 +8,7 @@ import type { DocumentId, FirmId, ParticipantId } from "../../base/ids.js";
 import type { AttemptOutcome } from "../../lifecycle/attempt.js";
 import type { OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
 import { LIMITS } from "../../base/limits.js";
-import { batched, inOrder } from "../batched.js";
+import { batched, CHAIN_SLOTS, inOrder } from "../batched.js";
 import { evidenceJson } from "../evidence/evidence.js";
 import type { NewEvidence } from "../evidence/evidence.js";
 import type { OutboxRow } from "../outbox.js";
@@ -261,7 +261,7 @@ export const endAttempt = batched<AttemptEnd, WrittenEnd | undefined>(
       announced: id === null ? undefined : { id, stream: "events", key: ends[Number(n) - 1]?.id ?? "", body },
     }));
   },
-  { max: LIMITS.attempts_batch, key: ({ id }) => id },
+  { max: LIMITS.attempts_batch, slots: CHAIN_SLOTS, key: ({ id }) => id },
 );
 
 /**

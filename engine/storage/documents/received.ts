@@ -4,7 +4,7 @@ import type { Instant } from "../../base/clock.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
 import type { InboundState, ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
-import { batched, inOrder } from "../batched.js";
+import { batched, CHAIN_SLOTS, inOrder } from "../batched.js";
 import { joinPieces, pieceColumns, pieceJoin } from "../payloads/pieces.js";
 import { base64Array, base64Of } from "../payloads/base64.js";
 import type { PayloadPiece } from "../payloads/pieces.js";
@@ -78,6 +78,7 @@ export const storeBusiness = batched<NewBusiness, boolean>(
   },
   {
     max: LIMITS.receive_batch,
+    slots: CHAIN_SLOTS,
     key: ({ document, exchange }) => `${exchange.c2Seat} ${document.as4MessageId}`,
     bytes: ({ document }) => document.payloadSealed.length,
   },

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
-import { batched } from "../batched.js";
+import { batched, CHAIN_SLOTS } from "../batched.js";
 import type { EvidenceDirection } from "./record.js";
 import type { EvidenceRef } from "./store.js";
 import type { Json, Sql } from "../sql.js";
@@ -74,7 +74,7 @@ export const chainEvidence = batched<NewEvidence, ChainPlace>(
     from append_evidence(${JSON.stringify(entries.map(evidenceJson))}::text::jsonb) order by n`;
     return rows.map(({ index, hash, previous_hash }) => ({ index: Number(index), hash, previousHash: previous_hash }));
   },
-  { max: LIMITS.evidence_batch },
+  { slots: CHAIN_SLOTS, max: LIMITS.evidence_batch },
 );
 
 interface Row {
