@@ -5,17 +5,21 @@
 import { createKey } from "../engine/identity/keys.js";
 import type { NewKey } from "../engine/identity/keys.js";
 import { makeFirm, makeIntegrator } from "../engine/identity/registration.js";
-import type { MadeFirm, MadeIntegrator, ParticipantFault, TenantPorts } from "../engine/identity/registration.js";
+import type {
+  MadeFirm,
+  MadeIntegrator,
+  NewTenantFirm,
+  ParticipantFault,
+  TenantPorts,
+} from "../engine/identity/registration.js";
 import { participantKey } from "../engine/base/ids.js";
-import type { ParticipantId } from "../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
-type NewFirm = { readonly name: string; readonly participantId: ParticipantId };
 type NewIntegrator = { readonly name: string };
 type KeyOutcome = Awaited<ReturnType<typeof createKey>>;
 
 type TenantProtocol = {
-  readonly CreateFirm: { readonly ask: NewFirm; readonly reply: MadeFirm | ParticipantFault };
+  readonly CreateFirm: { readonly ask: NewTenantFirm; readonly reply: MadeFirm | ParticipantFault };
   readonly CreateIntegrator: { readonly ask: NewIntegrator; readonly reply: MadeIntegrator };
   readonly CreateKey: { readonly ask: NewKey; readonly reply: KeyOutcome };
 };
@@ -36,7 +40,7 @@ export const tenantKind = (ports: TenantPorts): TenantKind => ({
 
 /** What operators can make. */
 export interface Tenants {
-  makeFirm(firm: NewFirm): Promise<MadeFirm | ParticipantFault>;
+  makeFirm(firm: NewTenantFirm): Promise<MadeFirm | ParticipantFault>;
   makeIntegrator(integrator: NewIntegrator): Promise<MadeIntegrator>;
   /** @throws Refusal REQUEST_INVALID for a wrong allowlist */
   makeKey(key: NewKey): Promise<KeyOutcome>;

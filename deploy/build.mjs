@@ -4,8 +4,6 @@ import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:
 import { join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-import { renderGuide } from "./guide.mjs";
-
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** What the guide is made of, and what makes it. */
 const DOCS = join(root, "docs");
@@ -73,6 +71,8 @@ export async function buildIfNeeded() {
     await mkdir(join(target, ".."), { recursive: true });
     await cp(file, target);
   }
+  // A package holds what this file makes, and not what makes it.
+  const { renderGuide } = await import("./guide.mjs");
   await renderGuide(DOCS, join(draft, "gateway/web/guide/pages"));
   await writeFile(join(draft, ".stamp"), stamp);
   const old = `${draft}.old`;

@@ -32,6 +32,8 @@ export async function eraseFirm(
       if (some === 0) break;
       rows += some;
     }
+  // An answer that was made meanwhile is sealed under the key, and the other side waits for it.
+  if (closure === "closed" && (await owesAnswers(sql, firmId))) return { closure: "under_way", rows };
   if (closure === "closed") await firmKeys?.erase(firmId);
   return { closure, rows };
 }

@@ -7,6 +7,8 @@ import { isProviderParticipant } from "../peppol/seats.js";
 import { SCOPES } from "../base/scopes.js";
 import { addCapabilities, findOwnParticipant } from "../storage/documents/received.js";
 import type { Sql } from "../storage/sql.js";
+import { columnsOf } from "./firm-facts.js";
+import type { FirmFacts } from "./firm-facts.js";
 import { createFirm, createIntegrator, registerParticipant } from "./firms.js";
 import { createKey } from "./keys.js";
 import { FIRM_KEY_SCOPES } from "./scopes.js";
@@ -39,10 +41,13 @@ async function firstKey(ports: TenantPorts, key: Omit<Parameters<typeof createKe
 /** Why a participant cannot be a new firm's: another firm has it, or it is the way to a service provider itself. */
 export type ParticipantFault = "participant_taken" | "participant_of_provider";
 
+/** A firm as an operator makes it. */
+export type NewTenantFirm = FirmFacts & { readonly name: string; readonly participantId: ParticipantId };
+
 /** A firm with one participant that takes billing documents and answers to them, and one key. */
 export async function makeFirm(
   ports: TenantPorts,
-  { name, participantId }: { readonly name: string; readonly participantId: ParticipantId },
+  { name, participantId, ...given }: NewTenantFirm,
 ): Promise<MadeFirm | ParticipantFault> {
   if (isProviderParticipant(participantId)) return "participant_of_provider";
   if ((await findOwnParticipant(ports.sql, participantKey(participantId))) !== undefined) return "participant_taken";
@@ -52,6 +57,7 @@ export async function makeFirm(
     sandbox: ports.environment === "sandbox",
     // The Slovak scheme is that of the tax id.
     ...(scheme === "0245" ? { dic: value } : {}),
+    ...columnsOf(given),
   });
   if (!(await registerParticipant(ports, firmId, participantId))) return "participant_taken";
   await addCapabilities(ports.sql, participantKey(participantId), PARTICIPANT_CAPABILITIES);

@@ -7,6 +7,8 @@ import { systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
 import type { KeyOwner } from "../../engine/identity/keys.js";
+import { changeFirm, firmFacts } from "../../engine/identity/firm-facts.js";
+import type { FirmFacts } from "../../engine/identity/firm-facts.js";
 import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
 import { parseFirmId, parseIntegratorId, parseParticipantId } from "../../engine/base/ids.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
@@ -71,22 +73,59 @@ const PARTICIPANT_FAULTS: Readonly<Record<ParticipantFault, string>> = {
   participant_of_provider: "--participant is a service provider's (scheme 0242); give the firm an id of its own.",
 };
 
+const FACT_OPTIONS = ["ico", "ic-dph", "street", "city", "zip"] as const;
+
+/** What the options say of a firm. @throws UsageError naming the option that is wrong */
+function factsOf({ options }: ParsedArguments): FirmFacts {
+  const facts = firmFacts.safeParse({
+    ico: options.get("ico"),
+    icDph: options.get("ic-dph"),
+    street: options.get("street"),
+    city: options.get("city"),
+    zip: options.get("zip"),
+  });
+  if (facts.success) return facts.data;
+  const [issue] = facts.error.issues;
+  throw new UsageError(`--${String(issue?.path[0] ?? "").replace("icDph", "ic-dph")} ${issue?.message ?? "is wrong"}.`);
+}
+
+const firmsSetCommand: Command = {
+  name: "firms set",
+  summary: "Change what stands of a firm in its invoices.",
+  usage: [
+    "kurier firms set --firm ID [--name NAME] [--ico 12345678] [--ic-dph SK2020202020] [--street S] [--city C] [--zip Z]",
+    "What is not given stays as it is. A firm without --ic-dph charges no tax: its JSON invoices at a rate are refused.",
+  ],
+  run: async (args) => {
+    const parsed = parseArguments(args, { options: ["firm", "name", ...FACT_OPTIONS] });
+    const firmId = parseFirmId(required(parsed, "firm"));
+    if (firmId === undefined) throw new UsageError("--firm must be the id of a firm.");
+    const changes = { name: parsed.options.get("name"), ...factsOf(parsed) };
+    const isChanged = await withDatabase(loadConfig(), ({ sql }) =>
+      changeFirm({ sql, clock: systemClock }, firmId, changes),
+    );
+    if (!isChanged) complain("There is no such firm.");
+    return isChanged ? EXIT.ok : EXIT.failed;
+  },
+};
+
 const firmsCreateCommand: Command = {
   name: "firms create",
   summary: "Create a firm with one participant and one key.",
   usage: [
-    "kurier firms create --name NAME --participant 0245:2020202020",
+    "kurier firms create --name NAME --participant 0245:2020202020 [--ico 12345678] [--ic-dph SK2020202020] [--street S] [--city C] [--zip Z]",
     "Prints the ids and the secret, which is shown this once.",
     "With SML_SMP_ID and SMP_MODE=sml the participant is registered in the network too; when that fails the exit code is 1, the firm is there, and kurier participants register repeats it.",
   ],
   run: async (args) => {
-    const parsed = parseArguments(args, { options: ["name", "participant"] });
+    const parsed = parseArguments(args, { options: ["name", "participant", ...FACT_OPTIONS] });
+    const facts = factsOf(parsed);
     const config = loadConfig();
     const participantId = parseParticipantId(required(parsed, "participant"));
     if (participantId === undefined)
       throw new UsageError("--participant must be <scheme>:<id>, for example 0245:2020202020.");
     const made = await withTenants(config, (tenants) =>
-      tenants.makeFirm({ name: required(parsed, "name"), participantId }),
+      tenants.makeFirm({ name: required(parsed, "name"), participantId, ...facts }),
     );
     if (typeof made === "string") throw new UsageError(PARTICIPANT_FAULTS[made]);
     const registered = registersNewFirms(config) ? await registerNewFirm(config, participantId) : undefined;
@@ -167,6 +206,7 @@ const keysListCommand: Command = {
 /** What an operator makes of firms, integrators and their keys. */
 export const identityCommands: readonly Command[] = [
   firmsCreateCommand,
+  firmsSetCommand,
   integratorsCreateCommand,
   keysCreateCommand,
   keysListCommand,

@@ -3,8 +3,17 @@ import { z } from "zod";
 
 import { isoInstant, isStorable } from "../../engine/base/clock.js";
 import { Refusal } from "../../engine/base/errors.js";
-import { parseDocumentId, parseParticipantId, parseReceivedDocumentId, participantKey } from "../../engine/base/ids.js";
-import type { DocumentId, ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
+import {
+  parseDocumentId,
+  parseFirmId,
+  parseParticipantId,
+  parseReceivedDocumentId,
+  participantKey,
+} from "../../engine/base/ids.js";
+import type { DocumentId, FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
+import { FIRM_FACTS } from "../../engine/identity/firm-facts.js";
+import type { FirmFacts } from "../../engine/identity/firm-facts.js";
+import type { NewTenantFirm } from "../../engine/identity/registration.js";
 import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
 import type { OutboundState } from "../../engine/lifecycle/document.js";
 import { INBOUND_STATES } from "../../engine/lifecycle/received.js";
@@ -31,13 +40,15 @@ interface AdminPorts {
       readonly createdAt: number;
     }[]
   >;
-  createFirm(firm: { readonly name: string; readonly participantId: ParticipantId }): Promise<{
+  createFirm(firm: NewTenantFirm): Promise<{
     readonly firmId: string;
     readonly clientId: string;
     readonly clientSecret: string;
     /** Where new participants are registered in the network at once. */
     readonly registration?: RegistrationResult;
   }>;
+  /** Answers whether there is such a firm. */
+  changeFirm(firmId: FirmId, changes: FirmFacts & { readonly name?: string | undefined }): Promise<boolean>;
   listIntegrators(): Promise<
     readonly {
       readonly id: string;
@@ -161,10 +172,35 @@ const tenantRows = (ports: AdminPorts): readonly Route[] => [
           if (parsed === undefined) context.addIssue({ code: "custom", message: "must be <scheme>:<id>" });
           return parsed ?? z.NEVER;
         }),
+        ...FIRM_FACTS,
       }),
     },
     responses: { 201: { description: "The ids and the secret, shown once.", schema: json } },
     handler: async ({ body }) => ({ status: 201, body: { ...(await ports.createFirm(body)) } }),
+  }),
+  route({
+    ...COMMON,
+    operation: "adminChangeFirm",
+    method: "PATCH",
+    path: "/firms/{firmId}",
+    summary: "Change what stands of a firm in its invoices",
+    description: "What is not given stays as it is. A firm without icDph charges no tax.",
+    errors: ["NOT_FOUND"],
+    request: {
+      params: z.object({
+        firmId: z.string().transform((value, context): FirmId => {
+          const parsed = parseFirmId(value);
+          if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
+          return parsed ?? z.NEVER;
+        }),
+      }),
+      body: z.strictObject({ name: name.optional(), ...FIRM_FACTS }),
+    },
+    responses: { 200: { description: "The firm's id.", schema: json } },
+    handler: async ({ params, body }) => {
+      if (!(await ports.changeFirm(params.firmId, body))) throw new Refusal("NOT_FOUND");
+      return { status: 200, body: { firmId: params.firmId } };
+    },
   }),
   route({
     ...COMMON,

@@ -39,6 +39,7 @@ import { demoInvoice } from "./demo-invoice.js";
 import type { Base } from "./infrastructure.js";
 import type { Work } from "./work.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { changeFirm } from "../../engine/identity/firm-facts.js";
 
 /** Sets the gauges anew whenever the metrics are read. */
 export function observe({ metrics, clock, stack, log }: Base, { sql, actors, pool, registrations }: Work): void {
@@ -127,6 +128,7 @@ export function adminRows(
         if (parts.registrations === undefined || !registersNewFirms(config)) return made;
         return { ...made, registration: await registerNewFirm(parts.registrations, firm.participantId, log) };
       },
+      changeFirm: (firmId, changes) => orTemporary(changeFirm({ sql, clock }, firmId, changes)),
       listIntegrators: () => orTemporary(listIntegrators(sql, LIMITS.operator_page_max)),
       createIntegrator: (integrator) => orTemporary(tenants.makeIntegrator(integrator)),
       listDocuments: (query) => orTemporary(listOperatorDocuments(sql, query)),

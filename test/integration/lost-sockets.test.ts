@@ -65,9 +65,11 @@ async function startResettingProxy(databaseUrl: string, tls?: Tls) {
 
 let database: TestDatabase;
 let proxy: Awaited<ReturnType<typeof startResettingProxy>>;
+let stop = (): void => undefined;
 let sql: Sql;
 async function open(tls?: Tls, mode = ""): Promise<void> {
   proxy = await startResettingProxy(database.url, tls);
+  stop = proxy.stop;
   sql = openSql({ url: `${proxy.url}${mode}`, connections: 1, name: "lost-sockets" });
 }
 beforeEach(async () => {
@@ -75,7 +77,8 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await sql.end({ timeout: 0 });
-  proxy.stop();
+  stop();
+  stop = () => undefined;
   await database.drop();
 });
 
@@ -156,5 +159,21 @@ describe("TLS", () => {
       await expect(select(1)).rejects.toMatchObject({ code: "ECONNREFUSED" });
       await sql.end({ timeout: 0 });
     }
+  });
+});
+
+describe("a server that is hardly there", () => {
+  test("an address that the system refuses at once is an error, and ends nobody", async () => {
+    sql = openSql({ url: "postgres://kurier@255.255.255.255:5432/kurier", connections: 1, name: "lost-sockets" });
+    await expect(select(1)).rejects.toMatchObject({ syscall: "connect" });
+  });
+
+  test("a statement ends where each connection is taken and closed, as by a balancer without a server", async () => {
+    const balancer = createServer((client) => client.end()).listen(0, "127.0.0.1");
+    await once(balancer, "listening");
+    const { port } = balancer.address() as AddressInfo;
+    sql = openSql({ url: `postgres://kurier@127.0.0.1:${port}/kurier`, connections: 1, name: "lost-sockets" });
+    await expect(select(1)).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
+    balancer.close();
   });
 });

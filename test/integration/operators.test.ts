@@ -97,6 +97,54 @@ describe("an engine", () => {
     expect([answer.status, await answer.json()]).toMatchObject([400, { error: { field: "participantId" } }]);
   });
 
+  test("D-367: what stands of a firm in its invoices is given when it is made and later; what is not given stays, and what is wrong is named", async () => {
+    const { engine } = await start({ ENVIRONMENT: "production", ADMIN_TOKEN: TOKEN });
+    const ask = async (method: string, path: string, body: Readonly<Record<string, string>>) => {
+      const answer = await fetch(`${engine.adminUrl}/admin/firms${path}`, {
+        method,
+        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      return { status: answer.status, json: (await answer.json()) as Readonly<Record<string, unknown>> };
+    };
+    const stored = async (id: unknown) => {
+      const [row] = await db.sql`
+        select name, ico, dic, ic_dph as "icDph", address from firm where id = ${String(id)}`;
+      return row;
+    };
+    const made = await ask("POST", "", {
+      name: "Platiteľ s. r. o.",
+      participantId: "0245:2199000017",
+      ico: "12345678",
+      street: "Hlavná 1",
+    });
+    const id = made.json["firmId"];
+    expect(made.status).toBe(201);
+    const firm = { name: "Platiteľ s. r. o.", ico: "12345678", dic: "2199000017", icDph: null };
+    expect(await stored(id)).toEqual({ ...firm, address: { street: "Hlavná 1" } });
+
+    const changed = await ask("PATCH", `/${String(id)}`, { icDph: "SK2199000017", city: "Košice" });
+    expect(changed).toEqual({ status: 200, json: { firmId: id } });
+    const now = { ...firm, icDph: "SK2199000017", address: { street: "Hlavná 1", city: "Košice" } };
+    expect(await stored(id)).toEqual(now);
+    const audited =
+      await db.sql`select event from audit_entry where firm_id = ${String(id)} and event = 'firm.changed'`;
+    expect(audited).toHaveLength(1);
+
+    for (const [field, value] of [
+      ["ico", "1234567"],
+      ["icDph", "2199000017"],
+      ["street", " "],
+      ["zip", "9".repeat(256)],
+    ] as const) {
+      const refused = await ask("PATCH", `/${String(id)}`, { [field]: value });
+      expect([refused.status, refused.json], field).toMatchObject([400, { error: { field } }]);
+    }
+    expect(await stored(id)).toEqual(now);
+    expect((await ask("PATCH", "/0190b8f0-1c5e-7000-8000-000000000001", { city: "Košice" })).status).toBe(404);
+    expect((await ask("PATCH", "/x", { city: "Košice" })).status).toBe(404);
+  });
+
   test("a node stays ready when a newer release has migrated the database further, and is not when a migration of its own is missing", async () => {
     const { engine } = await start({});
     const ready = async (): Promise<number> => (await fetch(`${engine.adminUrl}/readyz`)).status;

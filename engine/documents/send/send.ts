@@ -57,7 +57,10 @@ function requestOf(
 ): SendRequest {
   if (own.participant === undefined)
     throw new Refusal("SENDER_UNREGISTERED", [
-      { field: "X-Firm-Id", message: "The firm for which the call is made has no participant id." },
+      {
+        field: facts.door === "connector" ? "customerRef" : "X-Firm-Id",
+        message: "The firm for which the call is made has no participant id.",
+      },
     ]);
   const { payload, receiver, processId } = document;
   const { externalId, ...others } = facts;

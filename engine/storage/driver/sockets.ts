@@ -51,12 +51,25 @@ export function socketsTo({ hosts, path, tls }: PostgresTarget): () => Promise<S
 function ending<S extends Socket>(socket: S, wasOpen = false): S {
   let isOpen = wasOpen;
   const emit = socket.emit.bind(socket);
+  const isHeard = (): boolean => socket.listenerCount("error") > 0;
   const emitEnding = (event: string | symbol, ...values: unknown[]): boolean => {
     if (event === "connect") isOpen = true;
-    return event === "close" ? emit(event, !isOpen) : emit(event, ...values);
+    if (event === "close") {
+      // A statement that the connection was made for is failed by an error alone: at an end it would be tried for ever.
+      if (isOpen && isHeard()) emit("error", ended());
+      return emit("close", !isOpen);
+    }
+    if (event !== "error" || isHeard()) return emit(event, ...values);
+    // What the system refuses at once is told when postgres.js listens.
+    setImmediate(() => {
+      if (isHeard()) emit(event, ...values);
+    });
+    return true;
   };
   return Object.assign(socket, { emit: emitEnding });
 }
+
+const ended = (): Error => Object.assign(new Error("Postgres ended the connection."), { code: "CONNECTION_CLOSED" });
 
 /** A socket that ends with this error as soon as somebody listens. */
 function failing(error: Error): Socket {
@@ -76,7 +89,7 @@ async function secured(socket: Socket, host: string, mode: TlsMode): Promise<Soc
     if (answer !== YES && mode === "prefer") return ending(socket.setTimeout(0), true);
     if (answer !== YES) throw new Error("DATABASE_URL asks for TLS, which this Postgres does not offer.");
     const servername = isIP(host) === 0 ? { servername: host } : {};
-    const secure = connectTls({ socket, ...servername, rejectUnauthorized: VERIFYING.has(mode) });
+    const secure = connectTls({ socket, host, ...servername, rejectUnauthorized: VERIFYING.has(mode) });
     await once(secure, "secureConnect");
     socket.setTimeout(0);
     return ending(Object.assign(secure, { host, port: socket.remotePort }), true);
@@ -88,13 +101,13 @@ async function secured(socket: Socket, host: string, mode: TlsMode): Promise<Soc
 
 /** @throws what the socket fails with, or when it ends before it has said anything */
 async function firstOctet(socket: Socket): Promise<number | undefined> {
-  const ended = new AbortController();
+  const patience = new AbortController();
   const onEnd = (): void => {
-    ended.abort(Object.assign(new Error("Postgres ended the connection."), { code: "CONNECTION_CLOSED" }));
+    patience.abort(ended());
   };
   socket.once("close", onEnd);
   try {
-    const [octets] = (await once(socket, "data", { signal: ended.signal })) as [Buffer];
+    const [octets] = (await once(socket, "data", { signal: patience.signal })) as [Buffer];
     return octets[0];
   } finally {
     socket.off("close", onEnd);

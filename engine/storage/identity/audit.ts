@@ -26,6 +26,7 @@ export const AUDIT_EVENTS = [
   "consent.granted",
   "consent.revoked",
   "firm.created",
+  "firm.changed",
   "firm.assigned",
   "firm.identifier_added",
   "firm.erased",

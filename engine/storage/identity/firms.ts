@@ -37,6 +37,29 @@ export async function insertFirm(
     select append_audit(${stampParameter(sql, audit)}, 'firm.created', id, null, 'firm', id::text, '{}') from added`;
 }
 
+/**
+ * Changes what is given of a firm; an address is completed by its members.
+ * @returns false when there is no such firm, or it was erased
+ */
+export async function updateFirm(
+  sql: Sql,
+  firm: Pick<FirmRow, "id"> & {
+    readonly [K in "name" | "ico" | "icDph"]?: string | undefined;
+  } & { readonly address?: Readonly<Record<string, string>> },
+  audit: AuditStamp,
+): Promise<boolean> {
+  const { id, name = null, ico = null, icDph = null, address = {} } = firm;
+  const rows = await sql`
+    with changed as (
+      update firm set name = coalesce(${name}, name), ico = coalesce(${ico}, ico), ic_dph = coalesce(${icDph}, ic_dph),
+        address = coalesce(address, '{}') || ${sql.json(address)}
+      where id = ${id} and erased_at is null
+      returning id
+    )
+    select append_audit(${stampParameter(sql, audit)}, 'firm.changed', id, null, 'firm', id::text, '{}') from changed`;
+  return rows.length === 1;
+}
+
 export interface ParticipantRow {
   /** As registered. */
   readonly id: ParticipantId;

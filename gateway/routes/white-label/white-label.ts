@@ -154,8 +154,9 @@ function answerOf(shown: WhiteLabelOperation, isNew: boolean) {
     const nextAction = NEXT_ACTIONS[name];
     throw new Refusal(name, [], nextAction === undefined ? {} : { nextAction });
   }
-  if (shown.status === "succeeded")
-    return isNew ? { status: 201 as const, body: shown } : { status: 200 as const, body: shown };
+  if (shown.status === "succeeded" && isNew) return { status: 201 as const, body: shown };
+  // What an operator released has ended, too: whoever asks again is not to wait for it.
+  if (shown.status === "succeeded" || shown.status === "released") return { status: 200 as const, body: shown };
   return { status: 202 as const, body: shown, headers: locationOf(shown) };
 }
 
