@@ -183,6 +183,9 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     "the same: octets move from one store to another, and no state with them",
   "gateway/commands/keeping/erase.ts: engine/identity/erasure.ts#eraseFirm":
     "an operator's word about a firm, which closes it first; what follows removes what nobody can move any more",
+  "gateway/commands/identity.ts: engine/identity/firm-facts.ts#changeFirm":
+    "an operator's word about a firm, the columns that were given in one statement on its row; the last word stands",
+  "gateway/start/operators.ts: engine/identity/firm-facts.ts#changeFirm": "the same",
   "gateway/commands/keys/rotate-master.ts: engine/storage/keyring/reseal-facts.ts#resealFacts":
     "what a row says stays, under another key; whoever has sealed it meanwhile wins, in the same statement",
   "gateway/commands/migrate.ts: engine/storage/keyring/reseal-facts.ts#resealFacts": "the same",
