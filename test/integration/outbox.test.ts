@@ -311,8 +311,12 @@ describe("the outbox relay", () => {
       relay.poke();
     }
     await eventually("all that was committed was handled", async () => {
-      await expireClaims(sql);
-      return committed.every((key) => handled.has(key));
+      // A connection that died with Postgres fails the statement that finds it so.
+      const isLooked = await expireClaims(sql).then(
+        () => true,
+        () => false,
+      );
+      return isLooked && committed.every((key) => handled.has(key));
     });
     expect(committed).toHaveLength(300);
   }, 60_000);

@@ -88,12 +88,15 @@ describe("deliveries of the Connector", () => {
     return firmId;
   }
 
-  /** Reads a page of so many rows, once the feed may be read so far. */
-  const read = (rows: number) =>
-    eventually("a page is read", async () => {
-      const [row] = await world.db.sql<{ read: string }[]>`select read from fan_out_connector(${rows})`;
-      return Number(row?.read ?? 0) >= rows;
+  /** Reads so many rows of the feed, once they may be read: another file's transaction may hold them back for a while. */
+  async function read(rows: number): Promise<void> {
+    let seen = 0;
+    await eventually("the feed is read", async () => {
+      const [row] = await world.db.sql<{ read: string }[]>`select read from fan_out_connector(${rows - seen})`;
+      seen += Number(row?.read ?? 0);
+      return seen >= rows;
     });
+  }
 
   /** Takes what is due, one after the other. @returns the events */
   async function taken(): Promise<string[]> {
