@@ -2,7 +2,7 @@
  * Plain data on its way between threads. A byte array that is a window on a larger buffer would take all of that buffer
  * along, so windows are copied out first; what was copied can be transferred instead of cloned.
  */
-import { setImmediate as turn } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 /** Depth of the plain data that tasks carry; deeper values are a mistake in the caller. */
 const DEPTH_MAX = 300;
@@ -48,8 +48,13 @@ const SLICE_BYTES = 524_288;
  * then reads them where they are. Short ones are left to be cloned. The event loop turns while long ones are copied:
  * 20 MB at once are a turn of 20 ms. The bytes must not change until the copy is made.
  * @param transfer  receives the buffers
+ * @param turn  resolves in a turn in which a slice may be copied. @default the next one
  */
-export async function copyForTransfer<T>(value: T, transfer: ArrayBuffer[]): Promise<T> {
+export async function copyForTransfer<T>(
+  value: T,
+  transfer: ArrayBuffer[],
+  turn: () => Promise<void> = nextTurn,
+): Promise<T> {
   // Bounded by the byte arrays of one job.
   const copies: { readonly from: Uint8Array; readonly to: Uint8Array }[] = [];
   const copied = walk(
@@ -64,7 +69,8 @@ export async function copyForTransfer<T>(value: T, transfer: ArrayBuffer[]): Pro
     },
     0,
   ) as T;
-  let sinceTurn = 0;
+  const isLarge = copies.reduce((bytes, { from }) => bytes + from.length, 0) > SLICE_BYTES;
+  let sinceTurn = isLarge ? SLICE_BYTES : 0;
   for (const { from, to } of copies)
     for (let at = 0; at < from.length; at += SLICE_BYTES) {
       const slice = from.subarray(at, at + SLICE_BYTES);

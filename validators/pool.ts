@@ -54,6 +54,10 @@ export interface PoolOptions {
   readonly onQuarantine?: (job: QuarantinedJob) => void;
   /** Called after each job that was done, with the time it took in its worker. */
   readonly onDone?: (job: { readonly kind: string; readonly lane: Lane; readonly time_ms: number }) => void;
+  /**
+   * Resolves in a turn of the event loop in which a slice of a large job may be copied. Default the next one.
+   */
+  readonly turn?: () => Promise<void>;
   /** Another worker entry, which makes its runner of more loaders; see workerEntry. Default: that of this package. */
   readonly workerFile?: string;
 }
@@ -452,7 +456,8 @@ class LaneOfWorkers {
     try {
       const transferList: ArrayBuffer[] = [];
       const copies: Job[] = [];
-      for (const { kind, input } of jobs) copies.push({ kind, input: await copyForTransfer(input, transferList) });
+      for (const { kind, input } of jobs)
+        copies.push({ kind, input: await copyForTransfer(input, transferList, this.#options.turn) });
       this.#events.onBatch(jobs.length);
       const outcomes = await this.#piscina.run({ progress, jobs: copies }, { transferList, signal: abort.signal });
       jobs.forEach((job, i) => {

@@ -338,6 +338,11 @@ export const LIMITS = {
   payload_inline_bytes: 64 * KiB,
   /** Octets that are hashed or sealed before the event loop turns: about 1 ms. Ours. */
   payload_slice_bytes: 512 * KiB,
+  /**
+   * Memory for a body whose length was told is asked for when one part in so many has come: what is asked for and never
+   * written is no memory, but counts where collections of garbage are planned. Ours.
+   */
+  request_body_ahead: 8,
   /** Octets of a stored payload in one row of an answer of Postgres, which is read in one turn: about 2 ms. Ours. */
   payload_piece_bytes: 1 * MiB,
   /** Bodies of operations that carry no document. @source spec/rulings.md, section 1: 1 MB elsewhere */

@@ -5,10 +5,10 @@
  */
 import type { Address } from "../../engine/base/addresses.js";
 import { temporary } from "../../engine/base/errors.js";
-import { joinInSlices } from "../../engine/base/memory/slices.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { createOctets } from "../../engine/base/memory/octets.js";
 import type { Octets, Taken } from "../../engine/base/memory/octets.js";
+import { Body } from "./body.js";
 import type { HeaderList } from "./headers.js";
 import { BodyShares, RequestShares } from "./shares.js";
 import type { BodyOctets, Entry, Sharer } from "./shares.js";
@@ -191,7 +191,9 @@ export abstract class Conversation implements AnswerRoom {
   protected readonly load: Load;
   readonly #request: PipelineRequest;
   readonly #startedAt: number;
-  #chunks: Buffer[] | undefined;
+  #body: Body | undefined;
+  /** Content-Length. */
+  #told: number | undefined;
   #received = 0;
   /** What is kept of the body. */
   #octets: BodyOctets | undefined;
@@ -251,6 +253,7 @@ export abstract class Conversation implements AnswerRoom {
       return false;
     }
     this.#isChunked = framing === undefined;
+    this.#told = typeof framing === "number" ? framing : undefined;
     const { requests_in_flight_max } = load.limits;
     // A stranger's request without a body holds nothing that another would wait for.
     if (framing !== 0 || this.#request.share === "api")
@@ -277,10 +280,15 @@ export abstract class Conversation implements AnswerRoom {
     else if (first !== undefined) this.#answer(first);
   }
 
-  /** Takes a piece of the body. @param copy bytes that nobody else will change */
-  receive(copy: Buffer, last: boolean): void {
+  /** Whether the body, as far as it has come or was told, is one of those that are read slice by slice. */
+  protected get isLarge(): boolean {
+    return Math.max(this.#received, this.#told ?? 0) > LIMITS.payload_slice_bytes;
+  }
+
+  /** Takes a piece of the body. @param piece  bytes that may change when this returns */
+  receive(piece: Uint8Array, last: boolean): void {
     if (this.#answered) return;
-    this.#received += copy.length;
+    this.#received += piece.length;
     if (this.#received > this.#request.bodyBytesMax) {
       this.#refuse("body_too_large", true);
       return;
@@ -292,32 +300,30 @@ export abstract class Conversation implements AnswerRoom {
     }
     const { bodies, limits } = this.load;
     this.#octets ??= bodies.open(this.#request);
-    if (!this.#octets.take(copy.length, limits.request_bodies_bytes_max)) {
+    if (!this.#octets.take(piece.length, limits.request_bodies_bytes_max)) {
       this.#refuse("bodies_full", this.#isChunked);
       return;
     }
-    if (last) this.#join(copy);
-    else {
-      (this.#chunks ??= []).push(copy);
-      this.#lastByteAt = this.load.monotonic();
-    }
+    const body = (this.#body ??= new Body(this.#told));
+    body.add(piece);
+    if (last) this.#join(body);
+    else this.#lastByteAt = this.load.monotonic();
   }
 
   /** Puts the pieces of the body together; the event loop turns while they are long. */
-  #join(copy: Buffer): void {
-    const pieces = this.#chunks;
-    this.#chunks = undefined;
+  #join(body: Body): void {
+    this.#body = undefined;
     this.#bodyComplete = true;
-    if (pieces === undefined) this.#complete(copy);
-    else if (this.#received <= LIMITS.payload_slice_bytes) this.#complete(Buffer.concat([...pieces, copy]));
+    const whole = body.end();
+    if (!(whole instanceof Promise)) this.#complete(whole);
     else {
       // What is put together is held until it is, whoever has gone meanwhile.
       this.#isWorkedOn = true;
-      void joinInSlices([...pieces, copy]).then((body) => {
+      void whole.then((bytes) => {
         if (this.#answered) this.#workEnds();
         else {
           this.#isWorkedOn = false;
-          this.#complete(body);
+          this.#complete(bytes);
         }
       });
     }
@@ -424,7 +430,7 @@ export abstract class Conversation implements AnswerRoom {
 
   #complete(body: Buffer): void {
     this.#bodyComplete = true;
-    this.#chunks = undefined;
+    this.#body = undefined;
     if (this.#last !== undefined) {
       this.#answerLast(this.#last, true);
       return;
@@ -482,7 +488,7 @@ export abstract class Conversation implements AnswerRoom {
   /** Called when the answer is decided. What was kept of the body is given up, and no deadline applies any more. */
   #settle(): void {
     this.#answered = true;
-    this.#chunks = undefined;
+    this.#body = undefined;
     this.load.waiting.delete(this);
     if (!this.#isWorkedOn) this.#giveBackBody();
   }

@@ -20,6 +20,7 @@ import { openSockets } from "./open-sockets.js";
 import { loadUws } from "./uws-binding.js";
 import type { HttpRequest, HttpResponse, ListenSocket } from "./uws-binding.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { ownTurn } from "../../engine/base/memory/turns.js";
 
 /** Whether a uWebSockets.js binary loads on this platform. */
 export const uwsAvailable = (): boolean => loadUws() !== undefined;
@@ -41,6 +42,7 @@ class UwsConversation extends Conversation {
   #live = true;
   /** True while uws is calling us: what we write then is collected into one packet without a cork of ours. */
   #isCorked = true;
+  #isPaused = false;
 
   constructor(shared: Load, pipelined: PipelineRequest, res: HttpResponse, isHead: boolean) {
     super(shared, pipelined);
@@ -55,9 +57,29 @@ class UwsConversation extends Conversation {
   readBody(): void {
     this.#res.onData((chunk, last) => {
       this.#isCorked = true;
-      this.receive(Buffer.copyBytesFrom(new Uint8Array(chunk)), last);
+      this.receive(new Uint8Array(chunk), last);
       this.#isCorked = false;
+      if (this.isLarge && !last) this.#pause();
     });
+    if (this.isLarge) this.#pause();
+  }
+
+  /**
+   * Reads no more of a large body until it has a turn of the event loop for itself: of each connection that sends fast
+   * enough, uws reads some megabytes in one turn.
+   */
+  #pause(): void {
+    if (!this.#live || this.#isPaused) return;
+    this.#isPaused = true;
+    this.#res.pause();
+    void ownTurn().then(() => {
+      this.#resume();
+    });
+  }
+
+  #resume(): void {
+    if (this.#live && this.#isPaused) this.#res.resume();
+    this.#isPaused = false;
   }
 
   /** Called when the request handler returns. From then on everything must be written inside `cork`. */
@@ -67,6 +89,8 @@ class UwsConversation extends Conversation {
 
   protected write(answer: Outgoing, close: boolean): void {
     if (!this.#live) return;
+    // An answered request is out of reach, and what is left of its body must be read all the same.
+    this.#resume();
     if (this.#isCorked) this.#writeCorked(answer, close);
     else
       this.#res.cork(() => {

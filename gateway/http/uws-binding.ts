@@ -25,6 +25,9 @@ export interface HttpResponse {
   getWriteOffset(): number;
   onAborted(handler: () => void): HttpResponse;
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): HttpResponse;
+  /** Reads no more of the connection, and forgets its idle time. */
+  pause(): HttpResponse;
+  resume(): HttpResponse;
   onWritable(handler: (offset: number) => boolean): HttpResponse;
   tryEnd(body: string | ArrayBuffer | Uint8Array, totalSize: number): [ok: boolean, done: boolean];
   writeHeader(name: string, value: string): HttpResponse;

@@ -6,9 +6,9 @@
  */
 import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
-import { setImmediate as turn } from "node:timers/promises";
 
 import { LIMITS } from "../../engine/base/limits.js";
+import { ownTurn } from "../../engine/base/memory/turns.js";
 import { BACKSLASH, BODY_FAULTS, COLON, malformed, parseJsonObject, QUOTE, UNSTORABLE } from "./json.js";
 
 const LETTER_U = 0x75;
@@ -53,7 +53,7 @@ async function largeStrings(bytes: Buffer): Promise<readonly Range[]> {
     let to = bytes.indexOf(QUOTE, from);
     while (to !== -1 && isEscaped(bytes, from, to)) {
       if (to - turned > LIMITS.payload_slice_bytes) {
-        await turn();
+        await ownTurn();
         turned = to;
       }
       to = bytes.indexOf(QUOTE, to + 1);
@@ -97,7 +97,7 @@ async function textOf(bytes: Buffer, { from, to }: Range): Promise<string> {
     if ((hasEscapes || isCarried) && UNSTORABLE.test(piece)) throw malformed(BODY_FAULTS.characters);
     pieces.push(piece);
     at = end;
-    await turn();
+    await ownTurn();
   }
   return pieces.join("");
 }

@@ -46,6 +46,7 @@ import { participantKey } from "../../engine/base/ids.js";
 import type { DocumentId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { budget } from "../../engine/base/memory/budgets.js";
+import { ownTurn } from "../../engine/base/memory/turns.js";
 import type { As4Jobs } from "../../engine/peppol/as4/jobs.js";
 import { openAccessPoint } from "../../engine/peppol/access-point.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
@@ -156,6 +157,7 @@ async function startWorkers(
     ownWaitingMax: LIMITS.validator_own_waiting_max,
     jobTimeoutMs: LIMITS.validator_document_timeout_ms,
     preload: ["validate"],
+    turn: ownTurn,
     workerFile: workerEntry("gateway/start/worker.js"),
     onDone: ({ kind, lane, time_ms }) => {
       if (kind === "validate") judged(lane, time_ms);

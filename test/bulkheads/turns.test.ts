@@ -8,6 +8,7 @@ import { expect, test } from "vitest";
 
 import { LIMITS } from "../../engine/base/limits.js";
 import { joinInSlices, sha256InSlices, utf8InSlices } from "../../engine/base/memory/slices.js";
+import { ownTurn } from "../../engine/base/memory/turns.js";
 import { writeEvidence } from "../../engine/storage/evidence/record.js";
 import type { ExchangeFacts } from "../../engine/storage/evidence/record.js";
 import { base64Of } from "../../engine/storage/payloads/base64.js";
@@ -40,7 +41,7 @@ const WORK: Readonly<Record<string, readonly [turns: number, work: () => Promise
   "its JSON is read": [SLICES - 1, () => parseLargeJsonObject(body)],
   "its text becomes octets": [2 * (SLICES - 1), () => utf8InSlices(text)],
   "it is hashed": [SLICES - 1, () => sha256InSlices(octets)],
-  "it is copied for a worker": [SLICES - 1, () => copyForTransfer({ bytes: octets }, [])],
+  "it is copied for a worker": [SLICES - 1, () => copyForTransfer({ bytes: octets }, [], ownTurn)],
   "it is sealed": [SLICES - 1, () => sealer.sealInSlices(octets, ID)],
   "it is opened": [SLICES - 1, () => sealer.openInSlices(sealer.keyId, sealed, ID)],
   "it becomes a parameter of a statement": [1, () => base64Of([octets])],
@@ -53,6 +54,11 @@ const WORK: Readonly<Record<string, readonly [turns: number, work: () => Promise
 test.each(Object.entries(WORK))("others have their turn while of a large document %s", async (_, [turns, work]) => {
   await work();
   expect(await turnsDuring(work)).toBeGreaterThanOrEqual(turns);
+});
+
+test.each(Object.entries(WORK))("three large documents never share a turn while %s", async (_, [turns, work]) => {
+  await work();
+  expect(await turnsDuring(() => Promise.all([work(), work(), work()]))).toBeGreaterThanOrEqual(3 * turns);
 });
 
 test("a text becomes the octets that it has, also where a slice would end within a character", async () => {

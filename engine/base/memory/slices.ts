@@ -1,14 +1,18 @@
-/** Work on many octets in slices: the event loop turns between two of them, and no caller waits for a whole payload. */
+/**
+ * Work on many octets in slices: each has a turn of the event loop in which no other is worked on, and no caller waits
+ * for a whole payload.
+ */
 import { createHash } from "node:crypto";
 import type { Hash } from "node:crypto";
-import { setImmediate as turn } from "node:timers/promises";
 
 import { LIMITS } from "../limits.js";
+import { ownTurn } from "./turns.js";
 
 /** Hands the slices of `bytes` to `work` in order; what fits into one is done at once. */
 export async function inSlices(bytes: Uint8Array, work: (slice: Uint8Array) => void): Promise<void> {
+  const isLarge = bytes.length > LIMITS.payload_slice_bytes;
   for (let from = 0; from < bytes.length; from += LIMITS.payload_slice_bytes) {
-    if (from > 0) await turn();
+    if (isLarge) await ownTurn();
     work(bytes.subarray(from, from + LIMITS.payload_slice_bytes));
   }
 }
@@ -18,13 +22,13 @@ export async function utf8InSlices(text: string): Promise<Buffer> {
   const ends = endsOfSlices(text);
   let length = 0;
   for (const [at, end] of ends.entries()) {
-    if (at > 0) await turn();
+    if (ends.length > 1) await ownTurn();
     length += Buffer.byteLength(text.slice(ends[at - 1] ?? 0, end));
   }
   const octets = Buffer.allocUnsafeSlow(length);
   let written = 0;
   for (const [at, end] of ends.entries()) {
-    if (at > 0) await turn();
+    if (ends.length > 1) await ownTurn();
     written += octets.write(text.slice(ends[at - 1] ?? 0, end), written);
   }
   return octets;
@@ -53,7 +57,7 @@ export async function joinInSlices(pieces: readonly Uint8Array[]): Promise<Buffe
   for (const piece of pieces) {
     sinceTurn += piece.length;
     if (sinceTurn > LIMITS.payload_slice_bytes && at > 0) {
-      await turn();
+      await ownTurn();
       sinceTurn = piece.length;
     }
     await inSlices(piece, (slice) => {
@@ -77,7 +81,7 @@ export async function hashPieces(pieces: readonly Uint8Array[]): Promise<Hash> {
   for (const piece of pieces) {
     sinceTurn += piece.length;
     if (sinceTurn > LIMITS.payload_slice_bytes && sinceTurn > piece.length) {
-      await turn();
+      await ownTurn();
       sinceTurn = piece.length;
     }
     await inSlices(piece, (slice) => {

@@ -2,16 +2,21 @@
  * Octet strings as a parameter of a statement. postgres.js sends text, and makes of a long one a copy for each thing it
  * does with it, all in one turn of the event loop.
  */
-import { setImmediate as turn } from "node:timers/promises";
 import type postgres from "postgres";
 
 import { LIMITS } from "../../base/limits.js";
+import { ownTurn } from "../../base/memory/turns.js";
 import type { Sql } from "../sql.js";
 
-/** The base64 of octet strings. What is made of long ones is made in another turn of the event loop. */
+/**
+ * The base64 of octet strings. That of long ones has a turn of the event loop in which no other large document is
+ * worked on, and so has what is made of it next.
+ */
 export async function base64Of(octets: readonly Buffer[]): Promise<readonly string[]> {
+  const hasLong = octets.some(({ length }) => length > LIMITS.payload_slice_bytes);
+  if (hasLong) await ownTurn();
   const texts = octets.map((bytes) => bytes.toString("base64"));
-  if (texts.some(({ length }) => length > LIMITS.payload_slice_bytes)) await turn();
+  if (hasLong) await ownTurn();
   return texts;
 }
 

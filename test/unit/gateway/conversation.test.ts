@@ -47,7 +47,8 @@ function speak() {
     },
   };
   const conversation = new Spoken(load, request);
-  conversation.open(PIECES.reduce((sum, { length }) => sum + length, 0));
+  // Its length is not told, so that it is put together when its end has come.
+  conversation.open(undefined);
   PIECES.forEach((piece, at) => {
     conversation.receive(piece, at === PIECES.length - 1);
   });
