@@ -19,7 +19,10 @@ export interface ErrorDetail {
 
 interface ErrorRow {
   readonly status: number;
+  /** Whether the same request can succeed later. */
   readonly retryable: boolean;
+  /** What SAPI says of it: there every conflict is. @source spec/sapi.md, Errors, column Retryable */
+  readonly sapiRetryable: boolean;
   /** `code` in the SAPI envelope. @source spec/sapi.md, Errors, column Code */
   readonly sapi: string;
   /** `code` in the auth family's envelope. @source spec/rulings.md, section 3 */
@@ -32,11 +35,18 @@ interface ErrorRow {
 
 const row = (
   status: number,
-  codes: { readonly sapi: string; readonly auth?: string; readonly enterprise?: string; readonly retryable?: boolean },
+  codes: {
+    readonly sapi: string;
+    readonly auth?: string;
+    readonly enterprise?: string;
+    readonly retryable?: boolean;
+    readonly sapiRetryable?: boolean;
+  },
   message: string,
 ): ErrorRow => ({
   status,
   retryable: codes.retryable ?? false,
+  sapiRetryable: codes.sapiRetryable ?? codes.retryable ?? false,
   sapi: codes.sapi,
   auth: codes.auth ?? "INVALID_REQUEST",
   enterprise: codes.enterprise ?? codes.auth ?? codes.sapi,
@@ -296,12 +306,12 @@ export const ERRORS = {
   ),
   "SAPI-PROC-003": row(
     409,
-    { sapi: "CONFLICT", enterprise: "IDEMPOTENCY_CONFLICT", retryable: true },
+    { sapi: "CONFLICT", enterprise: "IDEMPOTENCY_CONFLICT", sapiRetryable: true },
     "This Idempotency-Key was used with another body; send new content under a new key.",
   ),
   "SAPI-DOC-018": row(
     409,
-    { sapi: "CONFLICT", enterprise: "DOCUMENT_ID_CONFLICT", retryable: true },
+    { sapi: "CONFLICT", enterprise: "DOCUMENT_ID_CONFLICT", sapiRetryable: true },
     "A document with this metadata.documentId was already accepted.",
   ),
   DUPLICATE_INVOICE_NUMBER: row(
@@ -392,7 +402,7 @@ export const ERRORS = {
   ),
   "SAPI-DOC-024": row(
     409,
-    { sapi: "CONFLICT", enterprise: "DUPLICATE_PAYLOAD", retryable: true },
+    { sapi: "CONFLICT", enterprise: "DUPLICATE_PAYLOAD", sapiRetryable: true },
     "This UBL payload was already accepted under another key or documentId.",
   ),
   "SAPI-DOC-025": row(

@@ -15,17 +15,6 @@ export const CONNECTOR_STATES = [
 ] as const;
 export type ConnectorState = (typeof CONNECTOR_STATES)[number];
 
-/** The states whose beginning is an event. @source spec/rulings.md, section 11, Events */
-export const CONNECTOR_EVENT_STATES = [
-  "queued",
-  "delivered",
-  "received",
-  "needs_attention",
-  "failed",
-  "cancelled",
-] as const;
-export type ConnectorEventState = (typeof CONNECTOR_EVENT_STATES)[number];
-
 /**
  * What becomes of a document that was staged: it is held until its program sends or cancels it, or nobody has for
  * LIMITS.staged_kept_days.
@@ -49,8 +38,8 @@ export const stagedMove = (staging: Staging | null, operation: StagedOperation):
   return staging === null ? undefined : moves[staging];
 };
 
-/** The states that a webhook can be told of, in the order of the ruling. @source spec/rulings.md, section 11, Events */
-const CONNECTOR_TOLD_STATES = [
+/** The states whose beginning is an event, in the order of the ruling. @source spec/rulings.md, section 11, Events */
+export const CONNECTOR_EVENT_STATES = [
   "queued",
   "delivered",
   "received",
@@ -59,11 +48,9 @@ const CONNECTOR_TOLD_STATES = [
   "cancelled",
   "failed",
 ] as const satisfies readonly ConnectorState[];
-/** A state that a webhook can be told of. */
-export type ConnectorToldState = (typeof CONNECTOR_TOLD_STATES)[number];
-/** The types of events that a webhook may name. */
-export const CONNECTOR_EVENT_TYPES = CONNECTOR_TOLD_STATES.map((state) => `document.${state}` as const);
-/** A type of event that a webhook may name. */
+export type ConnectorEventState = (typeof CONNECTOR_EVENT_STATES)[number];
+/** The types of events, polled or pushed. */
+export const CONNECTOR_EVENT_TYPES = CONNECTOR_EVENT_STATES.map((state) => `document.${state}` as const);
 export type ConnectorEventType = (typeof CONNECTOR_EVENT_TYPES)[number];
 
 /** A queued document that was attempted is `sending`. @source spec/rulings.md, section 11, Outbound lifecycle maps */

@@ -77,6 +77,12 @@ export const TIMELINE_KINDS = [
 ] as const;
 export type TimelineKind = (typeof TIMELINE_KINDS)[number];
 
+/** The import of a received document, which no timeline and only the Connector tells of. */
+export const IMPORT_KIND = "document.processed";
+/** Every kind that a row of events may have. */
+export const STORED_EVENT_KINDS = [...TIMELINE_KINDS, IMPORT_KIND] as const;
+export type StoredEventKind = (typeof STORED_EVENT_KINDS)[number];
+
 /** Whether webhooks and pulls are told of this kind too. */
 export const isEventKind = (kind: TimelineKind): kind is EventKind => EVENT_KINDS.some((event) => event === kind);
 

@@ -79,7 +79,7 @@ const sapi: Envelope = (refusal, requestId) => {
       category: CATEGORY_OF_STATUS[row.status] ?? "PROCESSING",
       code: row.sapi,
       message: refusal.message,
-      retryable: row.retryable,
+      retryable: row.sapiRetryable,
       correlation_id: requestId,
       requestId,
       ...some("details", nonEmpty(detailsOf(refusal))),
@@ -126,7 +126,8 @@ const enterprise: Envelope = (refusal, requestId) => {
       ...some("details", nonEmpty(details)),
       ...members,
       ...some("nextAction", nextAction),
-      ...(row.retryable ? { retryable: true } : {}),
+      // Said also where it is not, of what SAPI calls retryable: clients of both take the word of the body.
+      ...(row.sapiRetryable ? { retryable: row.retryable } : {}),
       ...some("required_scope", requiredScope),
       ...some("fix_hint", fixHint),
     },

@@ -6,10 +6,12 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { derivedKey } from "../../engine/documents/connector/create.js";
-import { accessToken, http, startTestEngine } from "../support/engine.js";
+import { FEED_KINDS } from "../../engine/lifecycle/feed.js";
+import { accessToken, http, sapi, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { serverForms } from "../support/gateway.js";
+import { api } from "../support/partners.js";
 
 const SELLER = "demo-sender";
 const BUYER = "demo-receiver";
@@ -342,6 +344,75 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
     );
     const foreign = await call("GET", `/events?${as(BUYER)}${cursor}`);
     expect([foreign.status, errorOf(foreign)["field"]]).toEqual([400, "cursor"]);
+  });
+
+  // rulings §11: "types document.queued, delivered, received, processed, …"; "acknowledge → processed"
+  test("document.processed is told once of what is received, whichever interface acknowledges it, and to no other feed", async () => {
+    const { receiver } = t.sandbox;
+    const firm = await accessToken(t.sandbox, receiver);
+    const mailbox = { participantId: receiver.participantId, token: firm };
+    const subscription = { url: null, events: FEED_KINDS };
+    expect((await api(t, firm, "POST /webhooks", { body: subscription })).status).toBe(201);
+    const acknowledge: readonly ((id: string) => Promise<HttpAnswer>)[] = [
+      (id) => call("POST", `/documents/${id}/acknowledge?${as(BUYER)}`),
+      (id) => sapi(t.sandbox, mailbox, "POST", `/document/receive/${id}/acknowledge`),
+      (id) => api(t, firm, `POST /documents/inbox/${id}/acknowledge`),
+      (id) => api(t, firm, `POST /inbound/documents/${id}/ack`),
+      (id) => api(t, firm, `POST /documents/${id}/mark`, { body: { state: "processed" } }),
+    ];
+    const { nextCursor } = (await call("GET", `/events?${as(BUYER)}&limit=100`)).json;
+    const arrivals = async (): Promise<number> => {
+      const [row] = await t.db.sql<{ n: number }[]>`
+        select count(*)::integer as n from received_document
+        where firm_id = ${receiver.firmId} and feed_transaction_id < pg_snapshot_xmin(pg_current_snapshot())`;
+      return row?.n ?? 0;
+    };
+    const before = await arrivals();
+    /** What is told since then, when so many documents have arrived. */
+    const told = async (count: number) => {
+      await eventually(`${count} documents arrive`, async () => (await arrivals()) === before + count);
+      const page = await call("GET", `/events?${as(BUYER)}&limit=100&cursor=${String(nextCursor)}`);
+      return page.json["events"] as Record<string, unknown>[];
+    };
+    const bodies = acknowledge.map(() => invoice());
+    const numbers = bodies.map((body) => body["number"]);
+    const created = await Promise.all(bodies.map((body) => create(body)));
+    expect(created.map(({ status }) => status)).toEqual(bodies.map(() => 201));
+    const received = await told(numbers.length);
+    expect(received.map(({ type }) => type)).toEqual(numbers.map(() => "document.received"));
+    for (const [at, { documentId }] of received.entries())
+      for (const step of [at, at + 1]) {
+        const done = await acknowledge[step % acknowledge.length]?.(String(documentId));
+        expect([step, done?.status, done?.text]).toEqual([step, 200, done?.text]);
+      }
+    // What happens to a later document is told behind the imports: none of them is told twice, nor to the pull.
+    const later = invoice();
+    await create(later);
+    const all = await told(numbers.length + 1);
+    expect(all.length).toBe(2 * numbers.length + 1);
+    const imports = all.filter(({ type }) => type === "document.processed");
+    expect(imports.map(({ documentId }) => documentId).sort()).toEqual(
+      received.map(({ documentId }) => documentId).sort(),
+    );
+    expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+    const [first] = received;
+    const document = (await call("GET", `/documents/${String(first?.["documentId"])}?${as(BUYER)}`)).json;
+    expect(imports.find(({ documentId }) => documentId === first?.["documentId"])).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      type: "document.processed",
+      customerRef: BUYER,
+      documentId: document["id"],
+      state: document["state"],
+      occurredAt: document["processedAt"],
+      data: { direction: "inbound", type: "invoice", number: document["number"], response: null },
+    });
+    const last = String(all.at(-1)?.["documentId"]);
+    await eventually("the pull is told of the later document", async () => {
+      const found = await t.db.sql`select 1 from webhook_delivery where document_id = ${last}`;
+      return found.length > 0;
+    });
+    const pulled = (await api(t, firm, "GET /events/pull?limit=100")).json["events"] as { readonly event: string }[];
+    expect(new Set(pulled.map(({ event }) => event))).toEqual(new Set(["document.received"]));
   });
 
   // rulings §11: "support packet: the evidence, the redacted timeline, attempts, validation report and versions, no payload"

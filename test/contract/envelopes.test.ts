@@ -72,7 +72,7 @@ const reply = {
   errors: [],
 } as const;
 const rows: readonly Route[] = [
-  ...(["sapi", "auth", "enterprise", "oauth"] as const).flatMap(thrower),
+  ...(["sapi", "auth", "enterprise", "oauth", "connector"] as const).flatMap(thrower),
   route({
     ...reply,
     operation: "send",
@@ -365,7 +365,7 @@ describe.each(serverForms)("the %s form", (form) => {
           category: expect.stringMatching(/^(VALIDATION|AUTH|PROCESSING|TEMPORARY)$/),
           code: row.sapi,
           message: row.message,
-          retryable: row.retryable,
+          retryable: row.sapiRetryable,
           correlation_id: id,
           requestId: id,
         });
@@ -410,6 +410,24 @@ describe.each(serverForms)("the %s form", (form) => {
         },
       });
     });
+
+    // sapi.md, Errors: "409 | CONFLICT | … | yes"; the other tables have no such column: what cannot succeed is not repeated.
+    test.each([
+      ["SAPI-PROC-002", "IDEMPOTENCY_IN_FLIGHT", true],
+      ["SAPI-PROC-003", "IDEMPOTENCY_CONFLICT", false],
+      ["SAPI-DOC-018", "DOCUMENT_ID_CONFLICT", false],
+      ["SAPI-DOC-024", "DUPLICATE_PAYLOAD", false],
+    ] as const)(
+      "the conflict %s is retryable on SAPI; as %s of Enterprise and Connector it is only where the same request can succeed",
+      async (name, code, retryable) => {
+        expect((await call("GET", `/throw/sapi/${name}`)).body.error).toMatchObject({
+          code: "CONFLICT",
+          retryable: true,
+        });
+        for (const family of ["enterprise", "connector"])
+          expect((await call("GET", `/throw/${family}/${name}`)).body.error).toMatchObject({ code, retryable });
+      },
+    );
 
     test("OAuth: RFC 6749", async () => {
       expect((await call("GET", "/throw/oauth/CREDENTIALS_INVALID")).body).toEqual({

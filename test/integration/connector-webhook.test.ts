@@ -91,15 +91,21 @@ const toldOf = (number: string): ReceivedCall[] => {
 
 describe("what is pushed", () => {
   // rulings.md §11: "the push body is the event itself, no envelope"; enterprise.md: "recovers document events only"
-  test("a document that is created, delivered and received is pushed as the very events that polling shows", async () => {
+  test("a document that is created, delivered, received and acknowledged is pushed as the very events that polling shows", async () => {
     const token = await accessToken(t.sandbox, t.sandbox.integrator);
     const secret = memberOf(await put(token), "secret");
     const number = `W-${randomUUID().slice(0, 8)}`;
     const created = await create(token, number);
     expect([created.status, created.text]).toEqual([201, created.text]);
-    const calls = await eventually("three events arrive", () => {
+    const received = await eventually("it is received", () =>
+      toldOf(number).find(({ json }) => json["type"] === "document.received"),
+    );
+    const path = `/connector/documents/${String(received.json["documentId"])}`;
+    for (const reference of ["ERP-1", "ERP-2"])
+      await api(t, token, `POST ${path}/acknowledge?customerRef=demo-receiver`, { body: { reference } });
+    const calls = await eventually("four events arrive", () => {
       const own = toldOf(number);
-      return own.length === 3 ? own : undefined;
+      return own.length === 4 ? own : undefined;
     });
     const polled = await Promise.all(
       ["demo-sender", "demo-receiver"].map(async (customerRef) => {
@@ -112,6 +118,7 @@ describe("what is pushed", () => {
     expect(calls.map(({ json }) => json as Record<string, unknown>).sort(byId)).toEqual(told.sort(byId));
     expect(calls.map(({ json }) => json["type"]).sort()).toEqual([
       "document.delivered",
+      "document.processed",
       "document.queued",
       "document.received",
     ]);

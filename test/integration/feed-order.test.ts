@@ -30,6 +30,7 @@ const WRITERS = {
   end_refused: "of its own first event",
   mark_document: "not in the feed",
   move_box_item: "has the document first",
+  received_is_processed: "told once, and only of what was seen to be received",
 } as const;
 
 let world: BoxWorld;

@@ -313,7 +313,7 @@ table document_event
   occurred_at timestamp with time zone not null
   transaction_id xid8 not null default pg_current_xact_id()
   constraint document_event_actor_check: CHECK ((actor = ANY (ARRAY['system'::text, 'user'::text, 'api'::text])))
-  constraint document_event_kind_check: CHECK ((kind = ANY (ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.queued'::text, 'document.cancelled'::text, 'document.attempt_failed'::text, 'document.mls_ignored'::text, 'document.response_ignored'::text, 'document.marked'::text]))) NOT VALID
+  constraint document_event_kind_check: CHECK ((kind = ANY (ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.queued'::text, 'document.cancelled'::text, 'document.attempt_failed'::text, 'document.mls_ignored'::text, 'document.response_ignored'::text, 'document.marked'::text, 'document.processed'::text]))) NOT VALID
   constraint document_event_pkey: PRIMARY KEY (id)
   index document_event_feed: CREATE INDEX document_event_feed ON public.document_event USING btree (transaction_id, "position") WHERE (feed OR (kind = 'document.queued'::text))
   index document_event_firm: CREATE INDEX document_event_firm ON public.document_event USING btree (firm_id, transaction_id, "position") WHERE (feed OR (kind = 'document.queued'::text))
@@ -874,6 +874,7 @@ table received_document
   index received_document_pull: CREATE INDEX received_document_pull ON public.received_document USING btree (firm_id, COALESCE(feed_transaction_id, '1'::xid8), COALESCE(feed_position, "position")) WHERE received_is_visible(status)
   index received_document_refused: CREATE INDEX received_document_refused ON public.received_document USING btree (received_at) WHERE (status = 'REFUSED'::text)
   trigger received_by_api: CREATE TRIGGER received_by_api BEFORE UPDATE OF api_received_at ON public.received_document FOR EACH ROW WHEN (((old.api_received_at IS NULL) AND (new.api_received_at IS NOT NULL))) EXECUTE FUNCTION received_by_api()
+  trigger received_is_processed: CREATE TRIGGER received_is_processed AFTER UPDATE OF status ON public.received_document FOR EACH ROW WHEN (((new.status = 'ACKNOWLEDGED'::text) AND (old.status <> 'ACKNOWLEDGED'::text))) EXECUTE FUNCTION received_is_processed()
   trigger received_joins_feed_at_once: CREATE TRIGGER received_joins_feed_at_once BEFORE INSERT ON public.received_document FOR EACH ROW WHEN ((new.status = 'RECEIVED'::text)) EXECUTE FUNCTION received_joins_feed()
   trigger received_joins_feed_later: CREATE TRIGGER received_joins_feed_later BEFORE UPDATE OF status ON public.received_document FOR EACH ROW WHEN (((new.status = 'RECEIVED'::text) AND (old.status = 'HELD'::text))) EXECUTE FUNCTION received_joins_feed()
 
@@ -2178,6 +2179,7 @@ AS $function$
     when 'document.created' then 'document.queued'
     when 'document.delivered' then p_kind
     when 'document.received' then p_kind
+    when 'document.processed' then p_kind
     when 'document.cancelled' then p_kind
     when 'document.delivery_failed' then 'document.failed'
     when 'document.rejected' then case
@@ -4074,7 +4076,8 @@ CREATE OR REPLACE FUNCTION public.read_feed(p_transaction_id xid8, p_position bi
 AS $function$
   with told as (
     (
-      select e.transaction_id, e.position, e.id, e.kind, e.document_id, e.firm_id, 'outbound' as direction, e.occurred_at
+      select e.transaction_id, e.position, e.id, e.kind, e.document_id, e.firm_id,
+        case e.kind when 'document.processed' then 'inbound' else 'outbound' end as direction, e.occurred_at
       from document_event as e
       where (e.feed or e.kind = 'document.queued') and (e.transaction_id, e.position) > (p_transaction_id, p_position)
         and e.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
@@ -4235,6 +4238,17 @@ AS $function$
 begin
   new.next_at := least(new.next_at, clock_timestamp());
   return new;
+end
+$function$
+
+CREATE OR REPLACE FUNCTION public.received_is_processed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at)
+  values (new_row_id(), new.id, new.firm_id, 'document.processed', 'api', true, new.acknowledged_at);
+  return null;
 end
 $function$
 

@@ -2,7 +2,6 @@
 import { Refusal } from "../../base/errors.js";
 import { connectorEvent } from "../../events/connector/event.js";
 import type { ConnectorEventState } from "../../lifecycle/connector.js";
-import type { TimelineKind } from "../../lifecycle/document.js";
 import { listConnectorEvents } from "../../storage/documents/connector.js";
 import type { ConnectorEventRow } from "../../storage/documents/connector.js";
 import { FEED_START } from "../../storage/events/feed.js";
@@ -29,8 +28,9 @@ const TOLD = {
   "document.rejected": "failed",
   "document.delivery_failed": "failed",
   "document.received": "received",
-} as const satisfies Partial<Record<TimelineKind | "document.received", ConnectorEventState>>;
-const KINDS = Object.keys(TOLD).filter((kind) => kind !== "document.received") as readonly TimelineKind[];
+  "document.processed": "processed",
+} as const satisfies Partial<Record<ConnectorEventRow["kind"], ConnectorEventState>>;
+const KINDS = Object.keys(TOLD) as readonly (keyof typeof TOLD)[];
 
 const stateOf = ({ kind, status }: ConnectorEventRow): ConnectorEventState =>
   status === "validation_failed" && kind === "document.rejected" ? "needs_attention" : TOLD[kind as keyof typeof TOLD];

@@ -3,12 +3,12 @@
  * @source spec/rulings.md, section 11, Events
  */
 import { isoInstant } from "../../base/clock.js";
-import type { ConnectorEventType, ConnectorToldState } from "../../lifecycle/connector.js";
+import type { ConnectorEventType, ConnectorEventState } from "../../lifecycle/connector.js";
 import type { ConnectorClaim } from "../../storage/events/dispatch.js";
 import type { Json } from "../../storage/sql.js";
 import { doctypeKey } from "../webhooks/envelope.js";
 
-interface Happened<State extends ConnectorToldState, Type extends string | null> {
+interface Happened<State extends ConnectorEventState, Type extends string | null> {
   readonly id: string;
   readonly state: State;
   readonly customerRef: string;
@@ -20,7 +20,7 @@ interface Happened<State extends ConnectorToldState, Type extends string | null>
 }
 
 /** What happened to a document, as an integrator's program reads it. */
-export const connectorEvent = <State extends ConnectorToldState, Type extends string | null>(
+export const connectorEvent = <State extends ConnectorEventState, Type extends string | null>(
   happened: Happened<State, Type>,
 ) => {
   const { id, state, customerRef, documentId, occurredAt, direction, type, number } = happened;
@@ -35,11 +35,12 @@ export const connectorEvent = <State extends ConnectorToldState, Type extends st
   };
 };
 
-type EventData = Pick<Happened<ConnectorToldState, string | null>, "direction" | "type" | "number">;
+type EventData = Pick<Happened<ConnectorEventState, string | null>, "direction" | "type" | "number">;
 
 /** States whose document was received. */
-const INBOUND: readonly ConnectorToldState[] = ["received", "processed"];
-const stateOf = (type: ConnectorEventType): ConnectorToldState => type.slice("document.".length) as ConnectorToldState;
+const INBOUND: readonly ConnectorEventState[] = ["received", "processed"];
+const stateOf = (type: ConnectorEventType): ConnectorEventState =>
+  type.slice("document.".length) as ConnectorEventState;
 const directionOf = (type: ConnectorEventType): EventData["direction"] =>
   INBOUND.includes(stateOf(type)) ? "inbound" : "outbound";
 

@@ -3,7 +3,8 @@ import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId } from "../../base/ids.js";
 import type { Staging } from "../../lifecycle/connector.js";
-import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
+import { IMPORT_KIND } from "../../lifecycle/document.js";
+import type { OutboundState, StoredEventKind } from "../../lifecycle/document.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import type { FeedPlace } from "../events/feed.js";
@@ -179,7 +180,7 @@ export async function listConnectorDocuments(sql: Sql, query: ConnectorQuery): P
 /** One thing that happened to a document of a firm. */
 export interface ConnectorEventRow extends FeedPlace {
   readonly id: string;
-  readonly kind: TimelineKind | "document.received";
+  readonly kind: StoredEventKind | "document.received";
   readonly documentId: string;
   readonly direction: "outbound" | "inbound";
   readonly documentTypeId: string;
@@ -195,7 +196,7 @@ export const listConnectorEvents = async (
   query: {
     readonly firmId: FirmId;
     readonly after: FeedPlace;
-    readonly kinds: readonly TimelineKind[];
+    readonly kinds: readonly ConnectorEventRow["kind"][];
     readonly limit: number;
   },
 ): Promise<ConnectorEventRow[]> => {
@@ -205,9 +206,16 @@ export const listConnectorEvents = async (
     w.occurred_at as "occurredAt"
   from (
     (
-      select e.transaction_id, e.position, e.id, e.kind, d.id as document_id, 'outbound' as direction,
-        d.document_type_id, d.facts, d.status, e.occurred_at
-      from document_event as e join document as d on d.id = e.document_id
+      select e.transaction_id, e.position, e.id, e.kind, e.document_id, about.direction, about.document_type_id,
+        about.facts, about.status, e.occurred_at
+      from document_event as e cross join lateral (
+        select 'outbound' as direction, d.document_type_id, d.facts, d.status
+        from document as d where d.id = e.document_id and e.kind <> ${IMPORT_KIND}
+        union all
+        select 'inbound', r.document_type_id, r.facts, r.status
+        from received_document as r join participant as p on p.key = r.participant_key and p.firm_id = r.firm_id
+        where r.id = e.document_id and r.firm_id = e.firm_id and e.kind = ${IMPORT_KIND}
+      ) as about
       where e.firm_id = ${query.firmId} and (e.feed or e.kind = 'document.queued')
         and e.kind = any (${[...query.kinds]}::text[])
         and (e.transaction_id, e.position) > (${query.after.transactionId}::text::xid8, ${query.after.position}::bigint)

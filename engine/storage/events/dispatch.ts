@@ -82,10 +82,15 @@ export const messagesOf = <Row extends Stored>(sql: Sql, rows: readonly Row[]): 
     return { ...row, facts: undefined, ...shown, amount, ...openedWords(sql, row.eventId, row) };
   });
 
+/** Events whose document was received. */
+const OF_RECEIVED: readonly (FeedKind | ConnectorEventType)[] = ["document.received", "document.processed"];
+
 /** What a MessageRow is read from, beside rows of webhook_delivery named d. */
 export const messageJoins = (sql: Sql) => sql`
-  left join document as o on o.id = d.document_id and d.event <> 'document.received' and d.test_data is null
-  left join received_document as r on r.id = d.document_id and d.event = 'document.received' and d.test_data is null
+  left join document as o on o.id = d.document_id and d.event <> all (${[...OF_RECEIVED]}::text[])
+    and d.test_data is null
+  left join received_document as r on r.id = d.document_id and d.event = any (${[...OF_RECEIVED]}::text[])
+    and d.test_data is null
   left join document_event as e on e.id = d.event_id and d.event <> 'document.received' and d.test_data is null`;
 
 /** What a receiver is asked to do with an event that never happened. @source spec/rulings.md, section 11, Webhook */

@@ -1,6 +1,6 @@
 /** Statements of the event feed: what happened to the documents of all firms; nothing appears behind a reader. */
 import type { FirmId } from "../../base/ids.js";
-import type { FeedKind } from "../../lifecycle/feed.js";
+import type { CONNECTOR_FEED_KINDS, FeedKind } from "../../lifecycle/feed.js";
 import type { Sql } from "../sql.js";
 
 /** A place in the feed: everything up to it was read. */
@@ -18,7 +18,7 @@ export const FEED_START: FeedPlace = { transactionId: "0", position: "0" };
 export interface FeedEvent extends FeedPlace {
   /** The same whenever and by whomever the event is read; no two events have the same. */
   readonly id: string;
-  readonly kind: FeedKind;
+  readonly kind: FeedKind | (typeof CONNECTOR_FEED_KINDS)[number];
   /** Of the outbound document, or of the received one. */
   readonly documentId: string;
   readonly firmId: FirmId;

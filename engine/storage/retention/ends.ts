@@ -48,6 +48,7 @@ export type SweptTable = keyof typeof SWEPT;
 export const ROW_ENDS: Readonly<Record<string, RowEnd>> = {
   ...SWEPT,
   document_attempt: withRow("document"),
+  // That of an import goes with the received document.
   document_event: withRow("document"),
   document_history: withRow("document"),
   document_mark: withRow("document"),

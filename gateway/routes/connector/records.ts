@@ -12,7 +12,7 @@ import type { AcknowledgedReply } from "../../../engine/documents/reads/acknowle
 import type { EvidenceRecordView } from "../../../engine/documents/reads/evidence.js";
 import { evidenceMembers, link } from "../../../engine/documents/reads/evidence-shape.js";
 import { CONNECTOR_TYPES } from "../../../engine/invoices/connector/create-body.js";
-import { CONNECTOR_EVENT_STATES } from "../../../engine/lifecycle/connector.js";
+import { CONNECTOR_EVENT_STATES, CONNECTOR_EVENT_TYPES } from "../../../engine/lifecycle/connector.js";
 import { packetShape } from "../../../engine/documents/reads/packet-shape.js";
 import type { readSupportPacket } from "../../../engine/documents/reads/support-packet.js";
 import { uuid, wholeNumber } from "../../contract/query.js";
@@ -63,7 +63,7 @@ const acknowledgement = z
 const eventItem = z
   .object({
     id: z.uuid(),
-    type: z.enum(CONNECTOR_EVENT_STATES.map((state) => `document.${state}` as const)),
+    type: z.enum(CONNECTOR_EVENT_TYPES),
     customerRef: z.string(),
     documentId: z.uuid(),
     state: z.enum(CONNECTOR_EVENT_STATES),

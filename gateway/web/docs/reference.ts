@@ -132,7 +132,7 @@ function errorCatalogue(codes: ReferencePage["codes"]): Html {
       html`<tr>
         <th scope="row"><code>${error[codes]}</code></th>
         <td>${error.status}</td>
-        <td>${error.retryable ? "yes" : "no"}</td>
+        <td>${(codes === "sapi" ? error.sapiRetryable : error.retryable) ? "yes" : "no"}</td>
         <td>${error.message}</td>
       </tr>`,
     );

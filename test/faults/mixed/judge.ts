@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { systemClock } from "../../../engine/base/clock.js";
+import { FEED_KINDS } from "../../../engine/lifecycle/feed.js";
 import { auditEvidence } from "../../../engine/peppol/evidence/audit.js";
 import { FEED_START, readFeed } from "../../../engine/storage/events/feed.js";
 import type { FeedEvent, FeedPlace } from "../../../engine/storage/events/feed.js";
@@ -61,7 +62,10 @@ async function sideOf(point: Point, sql: Sql, { told }: Traffic): Promise<SideFa
   };
 }
 
-/** Every event of some firms, as any reader of the feed meets them. */
+/** What the webhooks of firms are told of. */
+const TOLD: readonly FeedEvent["kind"][] = FEED_KINDS;
+
+/** Every event of some firms that their webhooks are told of, as any reader of the feed meets them. */
 async function eventsOf(sql: Sql, firms: ReadonlySet<string>): Promise<readonly FeedEvent[]> {
   const all: FeedEvent[] = [];
   let place: FeedPlace = FEED_START;
@@ -69,7 +73,7 @@ async function eventsOf(sql: Sql, firms: ReadonlySet<string>): Promise<readonly 
     const page = await readFeed(sql, place, FEED_PAGE);
     const last = page.at(-1);
     if (last === undefined) return all;
-    all.push(...page.filter(({ firmId }) => firms.has(firmId)));
+    all.push(...page.filter(({ firmId, kind }) => firms.has(firmId) && TOLD.includes(kind)));
     place = last;
   }
 }

@@ -12,6 +12,7 @@ import {
   isEventKind,
   OUTBOUND_STATES,
   outboundLifecycle,
+  STORED_EVENT_KINDS,
   TIMELINE_KINDS,
   UNDELIVERED_STATES,
 } from "../../../engine/lifecycle/document.js";
@@ -54,7 +55,7 @@ test.each([
   ["document_status_check", OUTBOUND_STATES],
   ["document_history_status_check", OUTBOUND_STATES],
   ["document_history_trigger_check", HISTORY_TRIGGERS],
-  ["document_event_kind_check", TIMELINE_KINDS],
+  ["document_event_kind_check", STORED_EVENT_KINDS],
   ["document_attempt_outcome_check", RECORDED_OUTCOMES],
   ["service_attempt_outcome_check", RECORDED_OUTCOMES],
   ["document_invoice_response_status_check", RESPONSE_CODES],
