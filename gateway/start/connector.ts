@@ -10,14 +10,12 @@ import {
   readConnectorUbl,
 } from "../../engine/documents/connector/reads.js";
 import type { ConnectorAsked, Customer } from "../../engine/documents/connector/reads.js";
-import { readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
+import { readConnectorEvidence, readConnectorPacket } from "../../engine/documents/connector/records.js";
 import type { StagedStep } from "../../engine/documents/connector/staged.js";
 import { stampOf } from "../../engine/identity/audit.js";
 import type { Actor } from "../../engine/identity/audit.js";
 import { readConnectorEvents } from "../../engine/documents/connector/events.js";
 import type { ConnectorEventsAsked } from "../../engine/documents/connector/events.js";
-import { readSupportPacket } from "../../engine/documents/reads/support-packet.js";
-import type { FirmId } from "../../engine/base/ids.js";
 import { inboxPorts, sendPorts } from "./documents.js";
 import type { DocumentParts } from "./documents.js";
 import type { LookupParts } from "./lookup.js";
@@ -47,8 +45,8 @@ export const connectorDocumentPorts = (parts: ConnectorParts) => {
 /** What belongs to a document, sent or received. */
 export const connectorRecordPorts = (parts: ConnectorParts) => ({
   ubl: (customer: Customer, id: string) => readConnectorUbl(parts, customer, id),
-  evidence: (firmId: FirmId, id: string) => readDocumentEvidence(parts, firmId, id),
-  supportPacket: (firmId: FirmId, id: string) => readSupportPacket(parts, firmId, id),
+  evidence: (customer: Customer, id: string) => readConnectorEvidence(parts, customer, id),
+  supportPacket: (customer: Customer, id: string) => readConnectorPacket(parts, customer, id),
   events: (customer: Customer, asked: ConnectorEventsAsked) => readConnectorEvents(parts, customer, asked),
   acknowledge: inboxPorts(parts).acknowledge,
 });

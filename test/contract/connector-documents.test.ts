@@ -300,11 +300,15 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
       await call("GET", `/documents/${id}/ubl?${as(BUYER)}`),
     ];
     expect([mine.status, theirs.text]).toEqual([200, mine.text]);
+    // rulings §11: "Evidence: {documentId, state, …}", "States: queued, sending, delivered, received, processed, …"
     const evidence = await call("GET", `/documents/${id}/evidence?${as(BUYER)}`);
     expect(evidence.json).toMatchObject({
       documentId: id,
+      state: "processed",
       links: { self: `/api/v1/connector/documents/${id}/evidence?${as(BUYER)}` },
     });
+    const packet = await call("GET", `/documents/${id}/support-packet?${as(BUYER)}`);
+    expect(packet.json).toMatchObject({ status: "processed", evidence: { state: "processed" } });
   });
 
   // enterprise.md: "query customerRef and cursor; response events, nextCursor, hasMore"; rulings §11: "{id, type,

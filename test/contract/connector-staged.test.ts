@@ -122,6 +122,12 @@ describe.each(serverForms)("staged documents of the Connector over %s", (form) =
       false,
     ]);
     expect((await call("POST", at(id, "/cancel"))).json["replayed"]).toBe(true);
+    // rulings §11: "Evidence: {documentId, state, …}": the state is the document's, and the same in its packet.
+    expect((await call("GET", at(id, "/evidence"))).json).toMatchObject({ state: "cancelled" });
+    expect((await call("GET", at(id, "/support-packet"))).json).toMatchObject({
+      status: "cancelled",
+      evidence: { state: "cancelled" },
+    });
     expect(refusal(await call("POST", at(id, "/send")))).toEqual([409, "DOCUMENT_STATE", "documentId"]);
     const repeated = await call("POST", "/documents", body);
     expect([repeated.status, repeated.json["id"], repeated.json["state"]]).toEqual([200, id, "cancelled"]);

@@ -143,6 +143,21 @@ export async function findConnectorDocument(
   return rowsOf(sql, rows)[0];
 }
 
+/** In which state a document is that the firm sent, or received and may see; it does not count as received by that. */
+export async function findConnectorStanding(
+  sql: Sql,
+  firmId: FirmId,
+  id: string,
+): Promise<Pick<ConnectorRow, "status" | "attempts" | "staged"> | undefined> {
+  const [row] = await sql<Pick<ConnectorRow, "status" | "attempts" | "staged">[]>`
+    select d.status, d.attempts, d.staged from document as d where d.id = ${id} and d.firm_id = ${firmId}
+    union all
+    select r.status, 0, null
+    from received_document as r join participant as p on p.key = r.participant_key and p.firm_id = r.firm_id
+    where r.id = ${id} and r.firm_id = ${firmId} and received_is_visible(r.status)`;
+  return row;
+}
+
 /**
  * Documents after a place, in the order in which they were committed, one more than the limit where there are more.
  * Those of transactions that may still commit, and what comes behind them, are seen later.

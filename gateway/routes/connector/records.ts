@@ -9,12 +9,15 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import type { ConnectorEventsAsked, readConnectorEvents } from "../../../engine/documents/connector/events.js";
 import type { Customer } from "../../../engine/documents/connector/reads.js";
 import type { AcknowledgedReply } from "../../../engine/documents/reads/acknowledge.js";
-import type { EvidenceRecordView } from "../../../engine/documents/reads/evidence.js";
+import type { readConnectorEvidence, readConnectorPacket } from "../../../engine/documents/connector/records.js";
 import { evidenceMembers, link } from "../../../engine/documents/reads/evidence-shape.js";
 import { CONNECTOR_TYPES } from "../../../engine/invoices/connector/create-body.js";
-import { CONNECTOR_EVENT_STATES, CONNECTOR_EVENT_TYPES } from "../../../engine/lifecycle/connector.js";
+import {
+  CONNECTOR_EVENT_STATES,
+  CONNECTOR_EVENT_TYPES,
+  CONNECTOR_STATES,
+} from "../../../engine/lifecycle/connector.js";
 import { packetShape } from "../../../engine/documents/reads/packet-shape.js";
-import type { readSupportPacket } from "../../../engine/documents/reads/support-packet.js";
 import { uuid, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
@@ -22,8 +25,8 @@ import type { Route } from "../../contract/route.js";
 /** Each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
 interface RecordPorts {
   ubl(customer: Customer, id: string): Promise<Buffer>;
-  evidence(firmId: FirmId, id: string): Promise<EvidenceRecordView>;
-  supportPacket(firmId: FirmId, id: string): ReturnType<typeof readSupportPacket>;
+  evidence(customer: Customer, id: string): ReturnType<typeof readConnectorEvidence>;
+  supportPacket(customer: Customer, id: string): ReturnType<typeof readConnectorPacket>;
   events(customer: Customer, asked: ConnectorEventsAsked): ReturnType<typeof readConnectorEvents>;
   /** Gives the mark to the actor of the participant that received the document. */
   acknowledge(firmId: FirmId, id: ReceivedDocumentId, reference: string | undefined): Promise<AcknowledgedReply>;
@@ -39,15 +42,10 @@ const CUSTOMER = {
   tag: "Documents",
 } as const;
 
-const evidenceRecord = evidenceMembers.extend({ links: z.object({ self: link }) });
-const evidencePath = (id: string, { customerRef }: Customer): string =>
-  `/api/v1/connector/documents/${id}/evidence?customerRef=${encodeURIComponent(customerRef)}`;
+const state = z.enum(CONNECTOR_STATES);
+const evidenceRecord = evidenceMembers.extend({ state, links: z.object({ self: link }) });
+const packet = packetShape.extend({ status: state, evidence: evidenceRecord });
 
-/** The evidence of a document with the Connector's own links: a key for it reads no other interface. */
-const linked = <Shown extends { readonly links: unknown }>(record: Shown, id: string, customer: Customer) => {
-  const { links: _others, ...members } = record;
-  return { ...members, links: { self: evidencePath(id, customer) } };
-};
 const acknowledgement = z
   .object({
     reference: z
@@ -133,10 +131,7 @@ export const connectorRecordRoutes = (ports: RecordPorts): readonly Route[] => [
     request: { params: z.object({ documentId: uuid }) },
     responses: { 200: { description: "Ids, instants and digests.", schema: evidenceRecord } },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ params, firm }) => {
-      const record = await ports.evidence(firm.firmId, params.documentId);
-      return { status: 200, body: linked(record, params.documentId, firm) };
-    },
+    handler: async ({ params, firm }) => ({ status: 200, body: await ports.evidence(firm, params.documentId) }),
   }),
   route({
     ...CUSTOMER,
@@ -146,12 +141,9 @@ export const connectorRecordRoutes = (ports: RecordPorts): readonly Route[] => [
     summary: "What support needs to know of a document",
     description: "Evidence, timeline, attempts, verdict and versions; nothing of what the document says.",
     request: { params: z.object({ documentId: uuid }) },
-    responses: { 200: { description: "The packet.", schema: packetShape.extend({ evidence: evidenceRecord }) } },
+    responses: { 200: { description: "The packet.", schema: packet } },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ params, firm }) => {
-      const packet = await ports.supportPacket(firm.firmId, params.documentId);
-      return { status: 200, body: { ...packet, evidence: linked(packet.evidence, params.documentId, firm) } };
-    },
+    handler: async ({ params, firm }) => ({ status: 200, body: await ports.supportPacket(firm, params.documentId) }),
   }),
   route({
     ...CUSTOMER,
