@@ -21,6 +21,7 @@ import type { Sql } from "../../engine/storage/sql.js";
 import { eventually } from "../support/eventually.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
+import { openTransaction } from "../support/transactions.js";
 
 const undo: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -187,30 +188,17 @@ describe("the outbox relay", () => {
 
   test("a row that commits late is not skipped", async () => {
     const { sql, url } = await newDatabase();
-    const slow = openSql({ url, name: "slow", connections: 1 });
-    undo.push(() => slow.end({ timeout: 1 }));
-    const late = slow
-      .unsafe(
-        "begin; insert into outbox (stream, key, body) values ('dispatch', 'late', '{}'); select pg_sleep(0.3); commit",
-      )
-      .simple();
-    void late.then(
-      () => undefined,
-      () => undefined,
-    );
-    await eventually(
-      "the late row has its number",
-      async () =>
-        (await sql`select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`).length >
-        0,
-    );
+    const late = await openTransaction(url);
+    await late.run("insert into outbox (stream, key, body) values ('dispatch', 'late', '{}')");
     await write(sql, 1);
     const streams = recorder();
     const relay = startRelay({ sql, streams, ...common });
-    await eventually("both are published", () => streams.got.length === 2);
-    await relay.stop();
-    await late;
-    expect(streams.got.map(({ message }) => message.key)).toEqual(["key-0", "late"]);
+    undo.push(() => relay.stop());
+    const published = (): string[] => streams.got.map(({ message }) => message.key);
+    await eventually("the row that was committed first is published", () => published().length === 1);
+    await late.commit();
+    await eventually("both are published", () => published().length === 2);
+    expect(published()).toEqual(["key-0", "late"]);
   });
 
   test("a broker that is away delays the rows of its stream, holds up no other stream, and gets all when it is back", async () => {
