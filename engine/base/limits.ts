@@ -1447,6 +1447,10 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "an operation that asks the registry for each document type is answered by its actor",
   },
   {
+    holds: LIMITS.white_label_wait_ms < LIMITS.white_label_again_ms,
+    because: "nobody waits for the end of an operation whose registry is asked again later",
+  },
+  {
     holds: LIMITS.actor_ask_timeout_ms < LIMITS.white_label_lease_ms,
     because: "an operation must not be taken for interrupted while its registry is asked",
   },

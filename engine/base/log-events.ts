@@ -66,6 +66,8 @@ export const LOG_EVENTS = {
   "pki.revocation_unknown": "No revocation service answered for a certificate; REVOCATION decides what that means.",
   "postgres.orphan_stopped": "A Postgres that the last process had left behind was stopped.",
   "traces.not_taken": "The collector of traces did not take spans; they were dropped and counted.",
+  "whitelabel.closed":
+    "The SMP of WHITE_LABEL_SMP does not let us in or has switched off what we ask for; mend its user, password or settings.",
   "whitelabel.failed": "Operations on participants could not be taken up; they are looked for again.",
   "whitelabel.review": "Nobody knows what the registry did; an operator has to ask it and release the operation.",
   "meter.failed": "What is paid for could not be counted; it is tried again.",

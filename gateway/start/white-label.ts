@@ -45,7 +45,7 @@ interface Parts {
 
 /** The registry that the configuration means. @throws ConfigError */
 export function openWhiteLabelRegistry(
-  { config, onStop }: { readonly config: Base["config"]; readonly onStop: (stop: () => void) => void },
+  { config, log, onStop }: Pick<Base, "config" | "log"> & { readonly onStop: (stop: () => void) => void },
   { sql, registrations, accessPoint, publicUrl }: Omit<Parts, "sealer" | "cursors" | "actors">,
 ): WhiteLabelRegistry {
   if (config.WHITE_LABEL_SMP === undefined)
@@ -71,6 +71,7 @@ export function openWhiteLabelRegistry(
     user,
     password,
     http: client.request,
+    log,
     capabilities: PARTICIPANT_CAPABILITIES,
     endpoint: () => {
       const { certificate, notBefore, notAfter } = accessPoint.keys.ap();
@@ -86,6 +87,7 @@ export function startWhiteLabel(base: Base, parts: Parts) {
   const registry = openWhiteLabelRegistry(
     {
       config,
+      log,
       onStop: (stop) => {
         stack.add(stop);
       },

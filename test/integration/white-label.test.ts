@@ -15,6 +15,8 @@ import { IDS_NS, SMP_NS } from "../../engine/peppol/discovery/smp-document.js";
 import { PARTICIPANT_CAPABILITIES } from "../../engine/peppol/discovery/capabilities.js";
 import { ownRegistry } from "../../engine/peppol/registry/own.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { claimWhiteLabel } from "../../engine/storage/identity/white-label.js";
 import { attributeOf, childrenNamed, onlyChild, parseXml, textOf } from "../../validators/xml/tree.js";
 import { http, MASTER_KEY, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, TestEngine } from "../support/engine.js";
@@ -25,6 +27,7 @@ import { api, faultOf, newPartner, tokenOf } from "../support/partners.js";
 import type { Partner } from "../support/partners.js";
 import { PROJECT } from "../support/process.js";
 import { seedFirm } from "../support/seed.js";
+import { openTransaction } from "../support/transactions.js";
 
 /** What the stand-in does with one write, before or after it has done it. */
 type Fault = { readonly at: "group" | "metadata" | "migration"; readonly does: number | "cut before" | "cut after" };
@@ -37,6 +40,10 @@ interface OtherSmp {
   readonly groups: Map<string, Set<string>>;
   /** Header dic_verification_code by participant. */
   readonly tokens: Map<string, string>;
+  /** Participants whose migration to somebody else is in progress; a second start is refused, as phoss SMP does. */
+  readonly leaving: Set<string>;
+  /** What a migration that has begun is answered with, given its code. */
+  begun: (code: string) => string;
   fault: Fault | undefined;
   /** Whether reading fails. */
   isBlind: boolean;
@@ -67,11 +74,22 @@ function participantIn(body: Buffer, root: "ServiceGroup" | "ServiceMetadata"): 
   return textOf(id);
 }
 
+/** Codes that a stand-in gives, each another one. */
+const codeOf = (n: number): string => `aA1!bB2@cC3#${n}`;
+const begunAsPhoss = (code: string): string =>
+  `<migrationOutboundResponse success="true"><migrationKey>${code}</migrationKey></migrationOutboundResponse>`;
+
 async function startOtherSmp(): Promise<OtherSmp> {
   const calls: string[] = [];
   const groups = new Map<string, Set<string>>();
   const tokens = new Map<string, string>();
-  const state: { fault: Fault | undefined; isBlind: boolean } = { fault: undefined, isBlind: false };
+  const leaving = new Set<string>();
+  let codes = 0;
+  const state: Pick<OtherSmp, "fault" | "isBlind" | "begun"> = {
+    fault: undefined,
+    isBlind: false,
+    begun: begunAsPhoss,
+  };
 
   /** Does one call. @returns its status and body; undefined where the connection ends without an answer */
   async function handle(request: IncomingMessage): Promise<readonly [number, string?] | undefined> {
@@ -106,14 +124,14 @@ async function startOtherSmp(): Promise<OtherSmp> {
       groups.get(participant)?.add(type);
     } else if (parts[1] === "inbound") {
       groups.set(participant, new Set());
+    } else if (parts[2] === "cancel") {
+      return leaving.delete(participant) ? [200] : [400];
+    } else {
+      if (!groups.has(participant) || leaving.has(participant)) return [400];
+      leaving.add(participant);
     }
     if (does === "cut after") return undefined;
-    return kind === "migration" && parts[1] === "outbound"
-      ? [
-          200,
-          '<migrationOutboundResponse success="true"><migrationKey>aA1!bB2@cC3#</migrationKey></migrationOutboundResponse>',
-        ]
-      : [200];
+    return kind === "migration" && parts[1] === "outbound" ? [200, state.begun(codeOf((codes += 1)))] : [200];
   }
 
   const server: Server = createServer((request, response) => {
@@ -129,6 +147,7 @@ async function startOtherSmp(): Promise<OtherSmp> {
     calls,
     groups,
     tokens,
+    leaving,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close: () =>
       new Promise<void>((resolve) => {
@@ -178,6 +197,7 @@ afterAll(async () => {
 beforeEach(() => {
   smp.fault = undefined;
   smp.isBlind = false;
+  smp.begun = begunAsPhoss;
   smp.calls.length = 0;
 });
 
@@ -262,15 +282,15 @@ describe("an identity that the registry has already", () => {
     );
   });
 
-  test.each([409, 412])("a registry that answers %i has a conflict", async (status) => {
-    smp.fault = { at: "group", does: status };
+  test("a registry that answers 409 has a conflict", async () => {
+    smp.fault = { at: "group", does: 409 };
     expect(faultOf(await post("registrations", wishOf(newDic())))).toEqual([409, "REGISTRY_CONFLICT"]);
   });
 });
 
-test.each([400, 401, 403])("a registry that answers %i has refused, and the identity is free again", async (status) => {
+test("a registry that answers 400 has refused, and the identity is free again", async () => {
   const dic = newDic();
-  smp.fault = { at: "group", does: status };
+  smp.fault = { at: "group", does: 400 };
   expect(faultOf(await post("registrations", wishOf(dic)))).toEqual([422, "REGISTRY_REFUSED"]);
   smp.fault = undefined;
   expect((await post("registrations", wishOf(dic))).status).toBe(201);
@@ -306,7 +326,13 @@ describe("a registry whose outcome nobody knows", () => {
       expect([released.status, released.json["status"]]).toEqual([200, end]);
       expect(smp.groups.get(`0245:${dic}`)).toEqual(end === "succeeded" ? EVERY_TYPE : undefined);
       expect(faultOf(await release(first.json["id"]))).toEqual([409, "WHITE_LABEL_STATE"]);
-      expect((await operation(first.json["id"]))["status"]).toBe(end);
+      const { status, error } = await operation(first.json["id"]);
+      expect([status, error]).toMatchObject([
+        end,
+        end === "succeeded"
+          ? null
+          : { message: expect.stringContaining("send it again under a new Idempotency-Key") as unknown },
+      ]);
       const next = await post("registrations", wishOf(dic, { customerRef: `next-${dic}` }));
       expect(next.status).toBe(end === "succeeded" ? 409 : 201);
     },
@@ -404,9 +430,10 @@ describe("a registry whose outcome nobody knows", () => {
   });
 });
 
-test("a registry that cannot be asked is asked again, and nothing is lost meanwhile", async () => {
+// 401 and 403: our own user is not let in. 412: phoss SMP's operator has switched off writing, or its SML.
+test.each([429, 401, 403, 412])("a registry that answers %i is asked again, and nothing is lost", async (status) => {
   const dic = newDic();
-  smp.fault = { at: "group", does: 429 };
+  smp.fault = { at: "group", does: status };
   const first = await post("registrations", wishOf(dic));
   expect([first.status, first.json["status"], first.json["error"]]).toMatchObject([
     202,
@@ -417,6 +444,39 @@ test("a registry that cannot be asked is asked again, and nothing is lost meanwh
   await db.sql`update white_label_operation set due_at = now() where id = ${String(first.json["id"])}`;
   await eventually("it was asked again", async () => (await operation(first.json["id"]))["status"] === "succeeded");
   expect(smp.tokens.get(`0245:${dic}`)).toBe(`verify-${dic}-secret`);
+  const lines = nodes.flatMap((one) => one.lines).join("\n");
+  expect(lines.includes(`"code":"http_${status}"`)).toBe(status !== 429);
+  expect([lines.includes(PASSWORD), lines.includes(AUTHORIZATION)]).toEqual([false, false]);
+});
+
+describe("who binds what the registry has done", () => {
+  test("an operation belongs to who asked the registry until it is bound: an operator's release sees its end", async () => {
+    const dic = newDic();
+    smp.fault = { at: "group", does: "cut after" };
+    const { json } = await post("registrations", wishOf(dic));
+    smp.fault = undefined;
+    const binding = await openTransaction(db.url);
+    await binding.run(`select 1 from integrator where id = '${partner.integratorId}' for update`);
+    const released = release(json["id"]);
+    await eventually("the registry's word is written", async () => {
+      return (await operation(json["id"]))["status"] === "smp_succeeded";
+    });
+    const taken = await claimWhiteLabel(db.sql, { limit: 100, lease_ms: LIMITS.white_label_lease_ms }, Date.now());
+    await binding.commit();
+    expect([(await released).json["status"], taken.map(({ id }) => id)]).toEqual(["succeeded", []]);
+  });
+
+  test("an operation whose process died before it bound what the registry has done is bound by another process", async () => {
+    const [dic, id] = [newDic(), randomUUID()];
+    smp.groups.set(`0245:${dic}`, new Set(EVERY_TYPE));
+    await db.sql`
+      insert into white_label_operation (id, integrator_id, operation_type, status, version, customer_ref, dic,
+        participant_key, company_email, due_at, asked_at, created_at, updated_at)
+      values (${id}, ${partner.integratorId}, 'registration', 'smp_succeeded', 3, ${`ref-${dic}`}, ${dic},
+        ${`0245:${dic}`}, 'a@b.example', now() - interval '1 second', now(), now(), now())`;
+    await eventually("a process has bound it", async () => (await operation(id))["status"] === "succeeded");
+    expect([(await operation(id))["error"], writes(dic)]).toEqual([null, []]);
+  });
 });
 
 test("a participant leaves with the code of the other SMP", async () => {
@@ -426,7 +486,37 @@ test("a participant leaves with the code of the other SMP", async () => {
     tokens[0],
     `POST /white-label/participants/${String(json["participantId"])}/migration-code`,
   );
-  expect([left.status, left.json["migrationCode"]]).toEqual([200, "aA1!bB2@cC3#"]);
+  expect([left.status, left.json["migrationCode"]]).toEqual([200, expect.stringMatching(/^aA1!bB2@cC3#\d+$/)]);
+});
+
+test("a participant whose migration code was lost on its way gets another, once an operator has ended the review", async () => {
+  const { json } = await post("registrations", wishOf(newDic()));
+  const leave = (): Promise<HttpAnswer> =>
+    api(node(), tokens[0], `POST /white-label/participants/${String(json["participantId"])}/migration-code`);
+  smp.fault = { at: "migration", does: "cut after" };
+  const lost = await leave();
+  expect([lost.status, lost.json["migrationCode"]]).toEqual([202, null]);
+  expect(faultOf(await leave())).toEqual([409, "PARTICIPANT_UNDER_WAY"]);
+  smp.fault = undefined;
+  const { id } = lost.json["operation"] as Record<string, unknown>;
+  const released = await release(id);
+  expect([released.status, released.json["status"], released.json["error"]]).toMatchObject([
+    200,
+    "released",
+    { message: expect.stringContaining("ask for a migration code again") as unknown },
+  ]);
+  smp.begun = (code) => `<done xmlns="urn:other"><key><migrationKey>${code}</migrationKey></key></done>`;
+  const left = await leave();
+  expect([left.status, left.json["migrationCode"]]).toEqual([200, expect.stringMatching(/^aA1!bB2@cC3#\d+$/)]);
+  expect((await leave()).json["migrationCode"]).toBe(left.json["migrationCode"]);
+});
+
+test("a registry that does not let a participant go for another reason has refused it", async () => {
+  const dic = newDic();
+  const { json } = await post("registrations", wishOf(dic));
+  smp.groups.delete(`0245:${dic}`);
+  const leave = `POST /white-label/participants/${String(json["participantId"])}/migration-code`;
+  expect(faultOf(await api(node(), tokens[0], leave))).toEqual([422, "REGISTRY_REFUSED"]);
 });
 
 describe("races over two nodes", () => {

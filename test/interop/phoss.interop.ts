@@ -16,6 +16,7 @@ import { serviceGroupXml } from "../../engine/peppol/discovery/smp-document.js";
 import { newMigrationKey } from "../../engine/peppol/discovery/sml-registry.js";
 import { http, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, TestEngine } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
 import { api, faultOf, newPartner } from "../support/partners.js";
 import { smlRegister, startFakeSml } from "../support/sml.js";
 import type { FakeSml, SmlRegister } from "../support/sml.js";
@@ -32,13 +33,15 @@ const TIMEOUT_MS = 60_000;
 /** What stands before phoss SMP, and can cut a connection. */
 interface Relay {
   readonly url: string;
-  /** Of the next write to a service group only. */
+  /** Of the next write to a service group or its migration only. */
   cut: "before" | "after" | undefined;
+  /** As whom writes come to phoss; undefined: as whom they are sent. */
+  user: string | undefined;
   close(): void;
 }
 
 async function startRelay(to: string): Promise<Relay> {
-  const state: { cut: Relay["cut"] } = { cut: undefined };
+  const state: Pick<Relay, "cut" | "user"> = { cut: undefined, user: undefined };
   const server: Server = createServer((request, response) => {
     void (async () => {
       const chunks: Buffer[] = [];
@@ -52,7 +55,14 @@ async function startRelay(to: string): Promise<Relay> {
       const answer = await fetch(`${to}${request.url ?? ""}`, {
         method: request.method ?? "GET",
         headers: {
-          ...(authorization === undefined ? {} : { authorization }),
+          ...(authorization === undefined
+            ? {}
+            : {
+                authorization:
+                  state.user === undefined
+                    ? authorization
+                    : `Basic ${Buffer.from(`${state.user}:${PHOSS_PASSWORD}`).toString("base64")}`,
+              }),
           ...(type === undefined ? {} : { "content-type": type }),
         },
         ...(chunks.length === 0 ? {} : { body: new Uint8Array(Buffer.concat(chunks)) }),
@@ -115,6 +125,7 @@ describe.runIf(announceHarness(build))("White Label over phoss SMP", () => {
   });
   beforeEach(() => {
     relay.cut = undefined;
+    relay.user = undefined;
     sml.seen.length = 0;
   });
 
@@ -205,6 +216,34 @@ describe.runIf(announceHarness(build))("White Label over phoss SMP", () => {
     const finalized = groupOf(dic).replace(phoss.url, `${phoss.url}/migration/outbound/finalize`);
     expect((await ask(finalized, "PUT"))[0]).toBe(200);
     expect((await ask(groupOf(dic)))[0]).toBe(404);
+  });
+
+  test("a participant whose migration code was lost on its way from phoss leaves with another, after a release", async () => {
+    const dic = newDic();
+    const { participantId } = await ended(await registered(dic));
+    const leave = (): Promise<HttpAnswer> =>
+      api(t, token, `POST /white-label/participants/${String(participantId)}/migration-code`);
+    relay.cut = "after";
+    const lost = await leave();
+    expect([lost.status, lost.json["migrationCode"]], lost.text).toEqual([202, null]);
+    const first = register.keys.get(`0245:${dic}`);
+    const { id } = lost.json["operation"] as Record<string, unknown>;
+    expect((await release(id)).json["status"]).toBe("released");
+    const left = await leave();
+    expect(left.status, left.text).toBe(200);
+    expect(left.json["migrationCode"]).not.toBe(first);
+    expect(register.keys.get(`0245:${dic}`)).toBe(left.json["migrationCode"]);
+  });
+
+  test("a user whom phoss does not let in is our fault: the operation waits, and the log says so", async () => {
+    const dic = newDic();
+    relay.user = "stranger@kurier.example";
+    const first = await registered(dic);
+    expect([first.status, first.json["status"]], first.text).toEqual([202, "processing"]);
+    expect(t.lines.join("\n")).toContain("whitelabel.closed");
+    relay.user = undefined;
+    await t.db.sql`update white_label_operation set due_at = now() where id = ${String(first.json["id"])}`;
+    await eventually("phoss has taken it", async () => (await ask(groupOf(dic)))[0] === 200);
   });
 
   test("a participant of another SMP moves in with its code, and with a wrong one it does not", async () => {

@@ -152,13 +152,16 @@ export async function writeLeave(
 
 const ENDS: ReadonlySet<WhiteLabelState> = new Set(["succeeded", "rejected", "released", "manual_review"]);
 
+/** Whether the registry could not be asked: the next question is further away than anybody waits. */
+const isPutOff = ({ status, errorCode }: WhiteLabelRow): boolean => status === "processing" && errorCode !== null;
+
 /** Waits some seconds for an operation's end. @returns it as it is then */
 export async function untilEnded({ sql, clock }: WhiteLabelPorts, id: string): Promise<WhiteLabelRow> {
   const until = clock.monotonic() + LIMITS.white_label_wait_ms;
   for (;;) {
     const row = await orTemporary(findWhiteLabel(sql, id, undefined));
     if (row === undefined) throw new Refusal("NOT_FOUND");
-    if (ENDS.has(row.status) || clock.monotonic() >= until) return row;
+    if (ENDS.has(row.status) || isPutOff(row) || clock.monotonic() >= until) return row;
     await pause(LIMITS.white_label_poll_ms);
   }
 }
@@ -201,6 +204,12 @@ const askRegistry = (
     : registry.migrateIn(participant, secret);
 };
 
+/** After how many milliseconds the loop looks at an operation that was moved: whoever moved it binds it before that. */
+const DUE_AFTER_MS: Partial<Record<WhiteLabelState, number>> = {
+  processing: LIMITS.white_label_again_ms,
+  smp_succeeded: LIMITS.white_label_lease_ms,
+};
+
 /** Takes an operation that was claimed as far as it goes. */
 export async function carryOut(ports: WhiteLabelPorts, claimed: WhiteLabelRow): Promise<void> {
   if (claimed.status === "smp_succeeded") {
@@ -217,7 +226,7 @@ export async function carryOut(ports: WhiteLabelPorts, claimed: WhiteLabelRow): 
   const isMoved = await moveTo(ports, claimed, {
     status,
     code,
-    dueAt: status === "smp_succeeded" ? now : status === "processing" ? now + LIMITS.white_label_again_ms : undefined,
+    dueAt: DUE_AFTER_MS[status] === undefined ? undefined : now + DUE_AFTER_MS[status],
     secret:
       migrationCode === undefined
         ? undefined
@@ -287,11 +296,11 @@ export async function releaseReview(ports: WhiteLabelPorts, id: string): Promise
       ports,
       row,
       isDone
-        ? { status: after(row.status, "written"), code: undefined, dueAt: clock.now() }
+        ? { status: after(row.status, "written"), code: undefined, dueAt: clock.now() + LIMITS.white_label_lease_ms }
         : { status: after(row.status, "released"), code: row.errorCode ?? undefined },
     ),
   );
   if (!isMoved) throw new Refusal("WHITE_LABEL_STATE");
   if (isDone) await bind(ports, { ...row, status: "smp_succeeded", version: row.version + 1 });
-  return (await orTemporary(findWhiteLabel(sql, id, undefined))) ?? row;
+  return untilEnded(ports, id);
 }

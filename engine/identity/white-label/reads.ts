@@ -46,6 +46,24 @@ const SENTENCES: Readonly<Record<string, string>> = {
   CUSTOMER_REF_CONFLICT: ERRORS.CUSTOMER_REF_CONFLICT.message,
 };
 
+/** What whoever asked for an operation does after an operator has released it. */
+const AFTER_RELEASE: Readonly<Record<WhiteLabelType, string>> = {
+  registration:
+    "The registry has not done it, and the operator has ended it; send it again under a new Idempotency-Key.",
+  migration_in:
+    "The registry has not done it, and the operator has ended it; send it again under a new Idempotency-Key.",
+  migration_out: "The code was lost, and the operator has ended the operation; ask for a migration code again.",
+};
+/** What holds also after a release: sending it again would end in the same way. */
+const LASTING: ReadonlySet<string> = new Set(["IDENTIFIER_TAKEN", "CUSTOMER_REF_CONFLICT"]);
+
+/** What the code of an operation means, and what is to be done about it in the state in which the operation is. */
+function sentenceOf(code: string, { status, operationType }: WhiteLabelRow): string {
+  if (status === "released" && !LASTING.has(code)) return AFTER_RELEASE[operationType];
+  if (status === "rejected" && code === "REGISTRY_UNAVAILABLE") return ERRORS.REGISTRY_UNAVAILABLE.message;
+  return SENTENCES[code] ?? code;
+}
+
 /** An operation as it is shown. @source spec/rulings.md, section 12 */
 export interface WhiteLabelOperation {
   readonly id: string;
@@ -77,7 +95,7 @@ export const whiteLabelView = (row: WhiteLabelRow): WhiteLabelOperation => ({
   firmId: row.firmId,
   participantId: row.participantId,
   reviewRequired: row.status === "manual_review",
-  error: row.errorCode === null ? null : { code: row.errorCode, message: SENTENCES[row.errorCode] ?? row.errorCode },
+  error: row.errorCode === null ? null : { code: row.errorCode, message: sentenceOf(row.errorCode, row) },
   createdAt: isoInstant(row.createdAt.getTime()),
   completedAt: row.completedAt === null ? null : isoInstant(row.completedAt.getTime()),
 });

@@ -4,9 +4,11 @@
  * @source Peppol SMP 1.4.0 (ServiceGroup, ServiceMetadata); phoss SMP, REST API
  */
 import { childElements, parseXml, textOf } from "../../../validators/xml/tree.js";
+import type { XmlElement } from "../../../validators/xml/tree.js";
 import { PARTICIPANT_SCHEME, participantKey } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import type { Log } from "../../base/log.js";
 import { pathSegment, serviceGroupXml, unsignedServiceMetadataXml } from "../discovery/smp-document.js";
 import { DOCUMENT_TYPE_SCHEME } from "../envelope/identifiers.js";
 import type { Http, HttpResult } from "../network/http.js";
@@ -19,6 +21,7 @@ interface SmpRestPorts {
   readonly user: string;
   readonly password: string;
   readonly http: Http;
+  readonly log: Pick<Log, "error">;
   readonly capabilities: readonly WhiteLabelCapability[];
   /** Our access point, as its metadata name it. */
   readonly endpoint: () => {
@@ -30,19 +33,23 @@ interface SmpRestPorts {
   };
 }
 
-/** How a request ended, before anybody asks what it was for. */
-type Said = "ok" | "missing" | "conflict" | "refused" | "unavailable" | "unknown";
+/**
+ * How a request ended, before anybody asks what it was for. `closed`: the server does not let us in, or its operator
+ * has switched off what we ask for; nothing was done, and no client can mend it.
+ */
+type Said = "ok" | "missing" | "conflict" | "refused" | "closed" | "unavailable" | "unknown";
 
 const STATUSES: Readonly<Record<number, Said>> = {
   200: "ok",
   201: "ok",
   204: "ok",
   400: "refused",
-  401: "refused",
-  403: "refused",
+  401: "closed",
+  403: "closed",
   404: "missing",
   409: "conflict",
-  412: "conflict",
+  // phoss SMP: writing is switched off, or there is no SML that a participant could be moved in.
+  412: "closed",
   413: "refused",
   415: "refused",
   429: "unavailable",
@@ -54,6 +61,16 @@ const saidBy = (answer: HttpResult): Said => {
   return answer.uploaded ? "unknown" : "unavailable";
 };
 
+const KINDS: Readonly<Record<Said, WhiteLabelOutcome["kind"]>> = {
+  ok: "done",
+  missing: "refused",
+  conflict: "conflict",
+  refused: "refused",
+  closed: "unavailable",
+  unavailable: "unavailable",
+  unknown: "unknown",
+};
+
 const codeOf = (answer: HttpResult): string =>
   answer.kind === "response" ? `http_${answer.status}` : `${answer.fault}_${answer.code}`;
 
@@ -63,12 +80,12 @@ export function smpRestRegistry(ports: SmpRestPorts): WhiteLabelRegistry {
   const groupOf = (participant: ParticipantId): string =>
     `${ports.url}/${pathSegment(PARTICIPANT_SCHEME, participantKey(participant))}`;
 
-  const call = (
+  const call = async (
     method: "GET" | "PUT",
     url: string,
     more: { readonly xml?: string; readonly headers?: Readonly<Record<string, string>> } = {},
-  ): Promise<HttpResult> =>
-    ports.http({
+  ): Promise<HttpResult> => {
+    const answer = await ports.http({
       method,
       url,
       use: "registry",
@@ -82,6 +99,9 @@ export function smpRestRegistry(ports: SmpRestPorts): WhiteLabelRegistry {
       bytes_max: LIMITS.smp_answer_bytes_max,
       timeout_ms: LIMITS.white_label_registry_ms,
     });
+    if (saidBy(answer) === "closed") ports.log.error("whitelabel.closed", { code: codeOf(answer) });
+    return answer;
+  };
 
   /** Whether the SMP has the participant; reading changes nothing, so that no answer is no harm. */
   async function exists(participant: ParticipantId): Promise<"yes" | "no" | "unknown"> {
@@ -119,9 +139,19 @@ export function smpRestRegistry(ports: SmpRestPorts): WhiteLabelRegistry {
 
   const outcomeOf = (answer: HttpResult): WhiteLabelOutcome => {
     const said = saidBy(answer);
-    const kind = { ok: "done", missing: "refused", conflict: "conflict", refused: "refused" } as const;
-    return { kind: said === "unavailable" || said === "unknown" ? said : kind[said], code: codeOf(answer) };
+    return { kind: KINDS[said], code: codeOf(answer) };
   };
+
+  /** Begins a migration; where one is in progress whose code was lost, that one is taken back first. */
+  async function startMigration(participant: ParticipantId): Promise<HttpResult> {
+    const path = pathSegment(PARTICIPANT_SCHEME, participantKey(participant));
+    const start = (): Promise<HttpResult> => call("PUT", `${ports.url}/migration/outbound/start/${path}`);
+    const answer = await start();
+    if (saidBy(answer) !== "refused") return answer;
+    const cancelled = await call("PUT", `${ports.url}/migration/outbound/cancel/${path}`);
+    // Where there is nothing to take back, the first answer was about something else.
+    return saidBy(cancelled) === "ok" ? start() : answer;
+  }
 
   return {
     register: async (participant, verificationToken) => {
@@ -145,8 +175,7 @@ export function smpRestRegistry(ports: SmpRestPorts): WhiteLabelRegistry {
       return moved.kind === "done" ? publish(participant) : moved;
     },
     migrateOut: async (participant) => {
-      const path = pathSegment(PARTICIPANT_SCHEME, participantKey(participant));
-      const answer = await call("PUT", `${ports.url}/migration/outbound/start/${path}`);
+      const answer = await startMigration(participant);
       const outcome = outcomeOf(answer);
       if (outcome.kind !== "done" || answer.kind !== "response") return outcome;
       const migrationCode = migrationKeyIn(answer.body);
@@ -163,10 +192,20 @@ export function smpRestRegistry(ports: SmpRestPorts): WhiteLabelRegistry {
   };
 }
 
+/** Servers differ in what they call the document and where in it the key stands. */
 function migrationKeyIn(body: Buffer): string | undefined {
   const tree = parseXml(body);
-  if (tree.kind === "refused" || tree.root.local !== "migrationOutboundResponse") return undefined;
-  const key = childElements(tree.root).find(({ local }) => local === "migrationKey");
+  const key = tree.kind === "refused" ? undefined : elementNamed(tree.root, "migrationKey");
   const text = key === undefined ? undefined : textOf(key)?.trim();
   return text === undefined || text === "" || text.length > LIMITS.migration_code_chars_max ? undefined : text;
+}
+
+/** The first element of a name in any namespace, an element before what it holds. */
+function elementNamed(element: XmlElement, local: string): XmlElement | undefined {
+  if (element.local === local) return element;
+  for (const child of childElements(element)) {
+    const found = elementNamed(child, local);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }

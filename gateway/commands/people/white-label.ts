@@ -55,6 +55,7 @@ async function release(sql: Sql, id: string): Promise<string> {
     const registry = openWhiteLabelRegistry(
       {
         config,
+        log: silentLog,
         onStop: (stop) => {
           close = stop;
         },
