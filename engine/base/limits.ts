@@ -1082,6 +1082,8 @@ export const LIMITS = {
   trace_batch_max: 512,
   trace_export_ms: 1 * SECOND_MS,
   trace_export_timeout_ms: 5 * SECOND_MS,
+  /** How long an engine that stops goes on sending spans: a slow collector would hold it up for each export. Ours. */
+  trace_stop_ms: 5 * SECOND_MS,
   /** What strangers cause is logged once in so long for each kind; kinds that are told apart. Ours. */
   log_kind_ms: 1 * SECOND_MS,
   log_kinds_max: 256,

@@ -111,7 +111,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     const { clock } = shared.ports;
     this.receivedAt = clock.now();
     this.#startedAt = clock.monotonic();
-    this.#span = spanOf(plan, head);
+    this.#span = spanOf(plan);
     const claimed = head.headers.get("x-request-id");
     this.requestId = (claimed === undefined ? undefined : parseRequestId(claimed)) ?? newRequestId();
   }
@@ -145,6 +145,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
 
   learn(found: Partial<Found>): void {
     Object.assign(this, found);
+    if (found.caller !== undefined) this.#span?.follow(this.head.headers.get("traceparent"));
   }
 
   get bodyIsEmpty(): boolean {
@@ -363,18 +364,14 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
 /** Probes and pages of operators are no work of tenants, and would be most of what is recorded. */
 const UNTRACED: ReadonlySet<Family> = new Set(["admin", "console"]);
 
-/** Begins the trace of a request. Another access point's ids are none of ours, whatever it sends. */
-function spanOf({ family, label, method, row }: Plan, { headers }: Head): RequestSpan | undefined {
+/** Begins the trace of a request. */
+function spanOf({ family, label, method, row }: Plan): RequestSpan | undefined {
   if (!isTracing() || UNTRACED.has(family)) return undefined;
-  return openRequestSpan(
-    `${method} ${label}`,
-    {
-      "http.request.method": method,
-      "http.route": label,
-      ...(row === undefined ? {} : { "kurier.operation": row.operation }),
-    },
-    family === "as4" ? undefined : headers.get("traceparent"),
-  );
+  return openRequestSpan(`${method} ${label}`, {
+    "http.request.method": method,
+    "http.route": label,
+    ...(row === undefined ? {} : { "kurier.operation": row.operation }),
+  });
 }
 
 /** Families whose callers are people, and how each is told that something did not work. */

@@ -151,12 +151,13 @@ test("one trace leads from the request over checks, actors, workers and statemen
     expect(told, text).not.toContain(text);
 });
 
-test("a request is part of the trace that its caller names and its answer says so, a header that is no such name changes nothing, and /as4 neither takes nor gives one", async () => {
+test("a request is part of the trace that its caller names once he is believed, and its answer says so; a stranger's header, or one that is no such name, changes nothing, and /as4 neither takes nor gives one", async () => {
   const traceId = "0af7651916cd43dd8448eb211c80319c";
   const caller = `00-${traceId}-b7ad6b7169203331-01`;
+  const authorization = `Bearer ${await accessToken(a.sandbox, a.sandbox.sender)}`;
   const answered = async (url: string, traceparent: string, body?: string): Promise<string | null> => {
     const method = body === undefined ? "GET" : "POST";
-    return (await http(method, url, { traceparent }, body)).headers.get("traceresponse");
+    return (await http(method, url, { traceparent, authorization }, body)).headers.get("traceresponse");
   };
   const read = `${a.sandbox.baseUrl}/connector/documents`;
   expect(await answered(read, caller)).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
@@ -164,6 +165,10 @@ test("a request is part of the trace that its caller names and its answer says s
     const named = await answered(read, hostile);
     expect(named, hostile).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
     expect(named).not.toContain(traceId);
+  }
+  for (const flags of ["00", "01"]) {
+    const { headers } = await http("GET", read, { traceparent: caller.replace(/01$/, flags) });
+    expect(headers.get("traceresponse")).toMatch(new RegExp(`^00-(?!${traceId})[0-9a-f]{32}-[0-9a-f]{16}-01$`));
   }
   expect(await answered(`http://127.0.0.1:${homes.a.port}/as4`, caller, "no message")).toBeNull();
   await eventually("the request of the caller has come", () =>

@@ -22,11 +22,13 @@ interface ExporterOptions {
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly resource: Readonly<Record<string, string>>;
+  /** How long `stop` sends what is left, milliseconds. @default LIMITS.trace_stop_ms */
+  readonly stop_ms?: number;
 }
 
 /** A sink of spans that is emptied by itself. */
 interface SpanExporter extends SpanSink {
-  /** Sends what it has and takes nothing more; waits for a collector that hangs, twice trace_export_timeout_ms. */
+  /** Takes nothing more, and sends what it has for a while; a collector that is slow or hangs ends it no later. */
   stop(): Promise<void>;
 }
 
@@ -41,7 +43,11 @@ class Exporter implements SpanExporter {
   readonly #timer: NodeJS.Timeout;
   #queue: EndedSpan[] = [];
   #sending: Promise<void> | undefined;
+  /** Ends the export that is under way. */
+  #underWay: AbortController | undefined;
   #stopped = false;
+  /** Nothing more is sent. */
+  #isOver = false;
 
   constructor(ports: ExporterPorts, options: ExporterOptions) {
     this.#ports = ports;
@@ -64,8 +70,13 @@ class Exporter implements SpanExporter {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
+    const over = setTimeout(() => {
+      this.#isOver = true;
+      this.#underWay?.abort();
+    }, this.#options.stop_ms ?? LIMITS.trace_stop_ms);
     await this.#sending;
-    await this.#flush();
+    if (!this.#isOver) await this.#flush();
+    clearTimeout(over);
     this.#stopped = true;
     this.#dropped("queue", this.#queue.length);
     this.#queue = [];
@@ -85,7 +96,7 @@ class Exporter implements SpanExporter {
   }
 
   async #sendAll(): Promise<void> {
-    for (let isTaken = true; isTaken && this.#queue.length > 0;) {
+    for (let isTaken = true; isTaken && !this.#isOver && this.#queue.length > 0;) {
       const batch = this.#queue.splice(0, LIMITS.trace_batch_max);
       isTaken = await this.#send(batch);
       if (isTaken) this.#ports.metrics.count("trace_spans_exported_total", {}, batch.length);
@@ -96,13 +107,18 @@ class Exporter implements SpanExporter {
   /** @returns whether the collector took them */
   async #send(batch: readonly EndedSpan[]): Promise<boolean> {
     const { endpoint, headers, resource } = this.#options;
+    const underWay = new AbortController();
+    this.#underWay = underWay;
+    const patience = setTimeout(() => {
+      underWay.abort();
+    }, LIMITS.trace_export_timeout_ms);
     try {
       const answer = await fetch(tracesUrl(endpoint), {
         method: "POST",
         headers: { ...headers, "content-type": "application/json" },
         body: exportBody(resource, batch),
         redirect: "error",
-        signal: AbortSignal.timeout(LIMITS.trace_export_timeout_ms),
+        signal: underWay.signal,
       });
       await answer.body?.cancel();
       if (!answer.ok) this.#quiet.log.warn("traces.not_taken", { status: answer.status });
@@ -110,6 +126,8 @@ class Exporter implements SpanExporter {
     } catch (error) {
       this.#quiet.log.warn("traces.not_taken", errorFields(error));
       return false;
+    } finally {
+      clearTimeout(patience);
     }
   }
 }

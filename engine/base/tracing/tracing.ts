@@ -31,7 +31,7 @@ interface TracingOptions {
 /** The spans of one process that belong together. */
 class Trace {
   readonly tracing: TracingOptions;
-  readonly caller: CallerSpan | undefined;
+  caller: CallerSpan | undefined;
   /** From the steady clock to the wall clock, as it was at the beginning. */
   readonly #offset_ms: number;
   ids: SpanIds;
@@ -44,16 +44,22 @@ class Trace {
   #spans: ((trace: Trace) => EndedSpan)[] = [];
   #lost = 0;
 
-  constructor(tracing: TracingOptions, ids: SpanIds, caller: CallerSpan | undefined) {
+  constructor(tracing: TracingOptions, ids: SpanIds) {
     this.tracing = tracing;
-    this.caller = caller;
-    this.ids = caller === undefined ? ids : { traceId: caller.traceId, spanId: ids.spanId };
-    this.parentSpanId = caller?.spanId;
+    this.ids = ids;
     this.#offset_ms = tracing.clock.now() - tracing.clock.monotonic();
   }
 
   now(): number {
     return this.tracing.clock.monotonic() + this.#offset_ms;
+  }
+
+  /** Becomes part of a caller's trace, which nothing has joined or sent yet. */
+  follow(caller: CallerSpan): void {
+    if (this.joined || this.closed || this.caller !== undefined) return;
+    this.caller = caller;
+    this.ids = { traceId: caller.traceId, spanId: this.ids.spanId };
+    this.parentSpanId = caller.spanId;
   }
 
   get isRecorded(): boolean {
@@ -215,22 +221,29 @@ export function traced<T>(name: string, work: (span?: OpenSpan) => T, attributes
 export interface RequestSpan extends OpenSpan {
   /** The value of the header `traceresponse`. */
   readonly header: string;
+  /**
+   * The caller is believed: his trace is followed, and whether he records it. Until then the ids are our own, so that
+   * no stranger decides what is recorded or writes into somebody's trace.
+   * @param traceparent  as it came; anything that is none changes nothing
+   */
+  follow(traceparent: string | undefined): void;
 }
 
 class FirstOfRequest extends Span implements RequestSpan {
   get header(): string {
     return traceHeader({ traceId: this.trace.ids.traceId, spanId: this.id }, this.trace.isRecorded);
   }
+
+  follow(traceparent: string | undefined): void {
+    const caller = parseTraceparent(traceparent);
+    if (caller !== undefined) this.trace.follow(caller);
+  }
 }
 
-/** Begins the trace of a request; undefined with tracing off. @param traceparent  of a caller who is listened to */
-export function openRequestSpan(
-  name: string,
-  attributes: SpanAttributes,
-  traceparent: string | undefined,
-): RequestSpan | undefined {
+/** Begins the trace of a request; undefined with tracing off. */
+export function openRequestSpan(name: string, attributes: SpanAttributes): RequestSpan | undefined {
   if (active === undefined) return undefined;
-  const trace = new Trace(active, newSpanIds(), parseTraceparent(traceparent));
+  const trace = new Trace(active, newSpanIds());
   return new FirstOfRequest(trace, undefined, { name, kind: "server", attributes });
 }
 
@@ -246,7 +259,7 @@ interface TracedAttempt {
 export function tracedAttempt<T>({ messageId, attempt, documentId }: TracedAttempt, work: () => T): T {
   if (active === undefined) return work();
   const { traceId, spanId } = idsOfMessage(messageId);
-  const trace = new Trace(active, { traceId, spanId: newSpanId() }, undefined);
+  const trace = new Trace(active, { traceId, spanId: newSpanId() });
   if (documentId !== undefined) trace.parentSpanId = spanId;
   const attributes: SpanAttributes = {
     "messaging.message.id": messageId,
@@ -272,7 +285,7 @@ export function traceAccepted(messageId: string, documentId: string): void {
     span.set(attributes);
     return;
   }
-  const trace = new Trace(active, ids, undefined);
+  const trace = new Trace(active, ids);
   if (span !== undefined) {
     trace.links = [{ traceId: span.trace.ids.traceId, spanId: span.id }];
     if (span.trace.links.length < LIMITS.trace_links_max) span.trace.links = [...span.trace.links, ids];

@@ -44,8 +44,9 @@ function recording(ratio = 1): { readonly spans: EndedSpan[]; readonly lost: num
 }
 
 const request = (traceparent?: string) => {
-  const span = openRequestSpan("POST /x", { "http.route": "/x" }, traceparent);
+  const span = openRequestSpan("POST /x", { "http.route": "/x" });
   if (span === undefined) throw new Error("tracing is off");
+  span.follow(traceparent);
   return span;
 };
 
@@ -105,7 +106,7 @@ describe("a trace", () => {
   });
 
   test("with nobody who collects there are no spans, and work is only run", () => {
-    expect(openRequestSpan("POST /x", {}, CALLER)).toBeUndefined();
+    expect(openRequestSpan("POST /x", {})).toBeUndefined();
     expect(openSpan("x")).toBeUndefined();
     expect(traced("x", () => 7)).toBe(7);
     expect(tracedAttempt({ messageId: MESSAGE, attempt: 1 }, () => 7)).toBe(7);
@@ -280,13 +281,13 @@ describe("the exporter", () => {
     error: undefined,
   });
   const spans = (count: number): readonly EndedSpan[] => Array.from({ length: count }, (_, n) => span(`span ${n}`));
-  const exporterTo = (endpoint: string) => {
+  const exporterTo = (endpoint: string, stop_ms = LIMITS.trace_stop_ms) => {
     const metrics = createMetrics();
     const clock = fakeClock();
     return {
       exporter: startSpanExporter(
         { clock, metrics, log: silentLog },
-        { endpoint, headers: { authorization: "Bearer x" }, resource: { "service.name": "kurier" } },
+        { endpoint, headers: { authorization: "Bearer x" }, resource: { "service.name": "kurier" }, stop_ms },
       ),
       /** Values of the counters of spans, by their labels. */
       counted: async (): Promise<Record<string, number>> =>
@@ -333,6 +334,18 @@ describe("the exporter", () => {
     await exporter.stop();
     expect(collector.texts).toHaveLength(1);
     expect(await counted()).toMatchObject({ collector: 2 });
+    await collector.close();
+  });
+
+  test("a collector that hangs ends an exporter no later than it may take: what is left is dropped and counted", async () => {
+    const collector = await startCollector();
+    collector.status = undefined;
+    const { exporter, counted } = exporterTo(collector.url, 1);
+    exporter.take(spans(LIMITS.trace_batch_max + 7));
+    await exporter.stop();
+    // Not even the time of the first export is waited for, and no second one is made.
+    expect(collector.texts.length).toBeLessThan(2);
+    expect(await counted()).toEqual({ exported: 0, collector: LIMITS.trace_batch_max, queue: 7 });
     await collector.close();
   });
 
