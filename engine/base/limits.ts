@@ -943,6 +943,8 @@ export const LIMITS = {
   firm_keys_held: 50_000,
   /** How long a process holds a key that another may have erased meanwhile; to read it again takes 0.1 ms. Ours. */
   firm_key_held_ms: HOUR_MS,
+  /** Firms whose keys one statement remembers at the first start that remembers any. Ours. */
+  firm_keys_remembered_at_once: 1_000,
   /** How long one migration may run before it is given up and the start fails. */
   migration_timeout_ms: 10 * MINUTE_MS,
   /** How long a migration waits for a table that others use: so long do those who come later wait behind it. */

@@ -69,7 +69,7 @@ describe("keys of firms", () => {
   });
   afterAll(() => db.drop());
   afterEach(async () => {
-    await db.sql`truncate master_key, firm_key_store, payload, document cascade`;
+    await db.sql`truncate master_key, firm_key_store, firm_key_made, payload, document cascade`;
     folder = newFolder();
   });
 
@@ -182,6 +182,29 @@ describe("keys of firms", () => {
     expect(existsSync(folder)).toBe(false);
     renameSync(`${folder}.away`, folder);
     expect(later.sealer.open(keyId, octets, "row").toString()).toBe("words");
+  });
+
+  test("keys of firms that are lost are not made a second time: whoever seals for the firm is told so in a sentence, by any node and also where the key is older than what is remembered, until its file is back", async () => {
+    const keyring = await start(db.sql);
+    const [firmId, other] = [newFirm(), newFirm()];
+    const [keyId, octets] = await sealed(keyring, firmId);
+    const path = join(folder, `${firmId}.key`);
+    const lose = async (): Promise<void> => {
+      renameSync(path, `${path}.lost`);
+      const later = await start(db.another());
+      await expect(later.sealer.forFirm(firmId)).rejects.toThrow(
+        `The key of the firm ${firmId} is lost from FIRM_KEYS, and no second one is made; restore its file from a copy.`,
+      );
+      expect((await sealed(later, other))[0]).toBe(`firm:${other}`);
+      expect(existsSync(path)).toBe(false);
+      renameSync(`${path}.lost`, path);
+      expect((await later.sealer.forFirm(firmId)).keyId).toBe(keyId);
+      expect(later.sealer.open(keyId, octets, "row").toString()).toBe("words");
+    };
+    await lose();
+    await db.sql`truncate firm_key_made`;
+    await start(db.sql);
+    await lose();
   });
 
   test("keys of firms that only open leave sealing to the master key, until every node has them", async () => {

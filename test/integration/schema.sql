@@ -504,6 +504,11 @@ table firm_binding
   trigger firm_binding_changed: CREATE TRIGGER firm_binding_changed AFTER INSERT OR DELETE OR UPDATE ON public.firm_binding FOR EACH ROW EXECUTE FUNCTION announce_firm_binding()
   trigger firm_binding_ended: CREATE TRIGGER firm_binding_ended AFTER UPDATE OF state ON public.firm_binding FOR EACH ROW WHEN (((new.state = 'revoked'::text) AND (old.state <> 'revoked'::text))) EXECUTE FUNCTION end_onboarding_of_binding()
 
+table firm_key_made
+  firm_id uuid not null
+  made_at timestamp with time zone not null
+  constraint firm_key_made_pkey: PRIMARY KEY (firm_id)
+
 table firm_key_store
   only_one boolean not null default true
   name text not null

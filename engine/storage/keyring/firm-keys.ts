@@ -15,6 +15,7 @@ import type { KeyBox, Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
 import { FirmKeyFailure, FirmKeyGone, openFirmKeyFiles } from "./firm-key-files.js";
 import type { FirmKeyFiles, WrappedKey } from "./firm-key-files.js";
+import { refuseSecondKey, rememberKeys, rememberOlderKeys } from "./firm-keys-made.js";
 import { MasterKeyError } from "./keyring.js";
 import type { Keyring } from "./keyring.js";
 
@@ -26,6 +27,7 @@ const firmOfKey = (keyId: string): FirmId | undefined =>
   keyId.startsWith(FIRM_KEY_PREFIX) ? parseFirmId(keyId.slice(FIRM_KEY_PREFIX.length)) : undefined;
 
 interface KeyRoom {
+  readonly sql: Sql;
   readonly files: FirmKeyFiles;
   readonly name: string;
   /** Wraps and unwraps. */
@@ -44,11 +46,11 @@ interface FirmBoxes {
   readonly find: (firmId: FirmId) => Promise<KeyBox>;
   /** As `find`, at once. */
   readonly findNow: (firmId: FirmId) => KeyBox;
-  /** The box of a firm, which has a key afterwards. @throws FirmKeyGone, FirmKeyFailure */
+  /** The box of a firm, which has a key afterwards. @throws FirmKeyGone, FirmKeyFailure, also where its key is lost */
   readonly make: (firmId: FirmId) => Promise<KeyBox>;
 }
 
-function holdBoxes({ files, name, ring, clock }: KeyRoom): FirmBoxes {
+function holdBoxes({ sql, files, name, ring, clock }: KeyRoom): FirmBoxes {
   const held = new BoundedMap<FirmId, Held>(LIMITS.firm_keys_held);
   const known = (firmId: FirmId): KeyBox | undefined => {
     const found = held.use(firmId);
@@ -67,8 +69,15 @@ function holdBoxes({ files, name, ring, clock }: KeyRoom): FirmBoxes {
   return {
     find: async (firmId) => known(firmId) ?? hold(firmId, await files.read(firmId)),
     findNow: (firmId) => known(firmId) ?? hold(firmId, files.readNow(firmId)),
-    make: async (firmId) =>
-      known(firmId) ?? hold(firmId, (await files.read(firmId)) ?? (await files.add(firmId, newKey(firmId), name))),
+    make: async (firmId) => {
+      const box = known(firmId);
+      if (box !== undefined) return box;
+      const stored = await files.read(firmId);
+      if (stored === undefined) await refuseSecondKey(sql, firmId);
+      const wrapped = stored ?? (await files.add(firmId, newKey(firmId), name));
+      await rememberKeys(sql, [firmId], clock);
+      return hold(firmId, wrapped);
+    },
   };
 }
 
@@ -157,8 +166,9 @@ export async function joinFirmKeys(
   if (files === undefined) return keyring;
   const name = await files.baptise();
   if (use === "seal" && (await register(sql, name, clock)) !== name) throw new MasterKeyError(WRONG);
+  if (use === "seal") await rememberOlderKeys(sql, files, clock);
   const ring = keyring.sealer;
-  return { ...keyring, sealer: firmSealer(ring, holdBoxes({ files, name, ring, clock }), use), firmKeys: files };
+  return { ...keyring, sealer: firmSealer(ring, holdBoxes({ sql, files, name, ring, clock }), use), firmKeys: files };
 }
 
 /** Wraps every firm's key that another master key has wrapped under the one that seals. @returns how many */

@@ -94,6 +94,7 @@ export const ROW_ENDS: Readonly<Record<string, RowEnd>> = {
   schema_migration: bounded("the files of migrations"),
   firm: bounded("the firms"),
   firm_key_store: bounded("one row"),
+  firm_key_made: bounded("the firms that have ever had a key"),
   firm_binding: bounded("a firm and an integrator"),
   firm_plan: bounded("the firms"),
   integrator: bounded("the integrators"),

@@ -28,6 +28,7 @@ const OWNERLESS: Readonly<Record<string, string>> = {
   signing_key: "keys of the deployment",
   master_key: "the same",
   firm_key_store: "which directory has the keys of firms: one row of the deployment",
+  firm_key_made: "which firms have ever had a key there, remembered before it seals anything",
   failed_credential: "counters of guesses",
   console_session: "operators' own: who is signed in to the console",
 };

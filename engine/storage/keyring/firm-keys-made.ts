@@ -1,0 +1,43 @@
+/**
+ * Which firms have had a key. A file that is lost looks like one that was never made: what is remembered here tells
+ * them apart, and is written before the key seals anything.
+ */
+import { isoInstant } from "../../base/clock.js";
+import type { Clock } from "../../base/clock.js";
+import type { FirmId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Sql } from "../sql.js";
+import { FirmKeyFailure } from "./firm-key-files.js";
+import type { FirmKeyFiles } from "./firm-key-files.js";
+
+/** @throws FirmKeyFailure for a firm that has had a key */
+export async function refuseSecondKey(sql: Sql, firmId: FirmId): Promise<void> {
+  const rows = await sql`select 1 from firm_key_made where firm_id = ${firmId}`;
+  if (rows.length > 0)
+    throw new FirmKeyFailure(
+      `The key of the firm ${firmId} is lost from FIRM_KEYS, and no second one is made; restore its file from a copy.`,
+    );
+}
+
+/** Remembers that firms have keys. Safe to repeat, and from several nodes at once. */
+export async function rememberKeys(sql: Sql, firmIds: readonly FirmId[], clock: Clock): Promise<void> {
+  await sql`
+    insert into firm_key_made (firm_id, made_at)
+    select firm_id, ${isoInstant(clock.now())} from unnest(${firmIds}::uuid[]) as firm_id
+    on conflict do nothing`;
+}
+
+/** Remembers the keys of a directory that was filled before anything was remembered. */
+export async function rememberOlderKeys(sql: Sql, files: Pick<FirmKeyFiles, "list">, clock: Clock): Promise<void> {
+  const [first] = await sql`select 1 from firm_key_made limit 1`;
+  if (first !== undefined) return;
+  // Bounded by LIMITS.firm_keys_remembered_at_once.
+  let batch: FirmId[] = [];
+  for await (const firmId of files.list()) {
+    batch.push(firmId);
+    if (batch.length < LIMITS.firm_keys_remembered_at_once) continue;
+    await rememberKeys(sql, batch, clock);
+    batch = [];
+  }
+  if (batch.length > 0) await rememberKeys(sql, batch, clock);
+}
