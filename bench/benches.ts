@@ -10,6 +10,11 @@ import { lookupBench } from "./lookup/lookup.js";
 import { loopBlockBench } from "./loop/loop-block.js";
 import { pollBench } from "./poll.js";
 import type { Bench } from "./runner.js";
+import { historyBench } from "./scale/history.js";
+import { keysBench } from "./scale/keys.js";
+import { memoryBench } from "./scale/memory.js";
+import { participantsBench } from "./scale/participants.js";
+import { startBench } from "./scale/start.js";
 import { sendBench } from "./send.js";
 import { sendLatencyBench } from "./send-latency.js";
 import { validateBench } from "./validate.js";
@@ -31,4 +36,9 @@ export const BENCHES: readonly Bench[] = [
   webhooksBench,
   lookupBench,
   hostileBench,
+  keysBench,
+  participantsBench,
+  historyBench,
+  startBench,
+  memoryBench,
 ];

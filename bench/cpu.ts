@@ -24,6 +24,40 @@ function times(path: string): Times | undefined {
   }
 }
 
+interface Process extends Partial<Times> {
+  readonly pid: number;
+}
+
+/** Every process of the machine, and the ids of those that are `root` or come from it. */
+function processes(root: number): { readonly all: readonly Process[]; readonly below: ReadonlySet<number> } {
+  const all = readdirSync("/proc")
+    .filter((name) => /^[0-9]+$/.test(name))
+    .map((pid): Process => ({ pid: Number(pid), ...times(`/proc/${pid}/stat`) }));
+  const below = new Set([root]);
+  for (let grown = true; grown;) {
+    const more = all.filter(({ pid, parent }) => parent !== undefined && below.has(parent) && !below.has(pid));
+    for (const { pid } of more) below.add(pid);
+    grown = more.length > 0;
+  }
+  return { all, below };
+}
+
+/**
+ * Memory of a process and of all that it has started, in MB: each has its share of what several of them use, so that
+ * the sum counts nothing twice. 0 where the system does not tell.
+ */
+export function memoryOfTree(root: number): number {
+  return [...processes(root).below].reduce((sum, pid) => {
+    try {
+      const [, kb = "0"] = /^Pss:\s+(\d+) kB/mu.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8")) ?? [];
+      return sum + (Number(kb) * 1_024) / 1_000_000;
+    } catch {
+      // It has ended meanwhile.
+      return sum;
+    }
+  }, 0);
+}
+
 /**
  * Seconds so far by part: the engine's main thread, its other threads, each kind of child, this process, and the
  * receiver of events where there is one.
@@ -44,15 +78,7 @@ export function processorTime(enginePid: number, receiverPid?: number): Readonly
       Number(task) === enginePid ? "engine, event loop" : "engine, threads",
       times(`/proc/${enginePid}/task/${task}/stat`)?.seconds ?? 0,
     );
-  const all = readdirSync("/proc")
-    .filter((name) => /^[0-9]+$/.test(name))
-    .map((pid) => ({ pid: Number(pid), ...times(`/proc/${pid}/stat`) }));
-  const below = new Set([enginePid]);
-  for (let grown = true; grown;) {
-    const more = all.filter(({ pid, parent }) => parent !== undefined && below.has(parent) && !below.has(pid));
-    for (const { pid } of more) below.add(pid);
-    grown = more.length > 0;
-  }
+  const { all, below } = processes(enginePid);
   for (const { pid, name, seconds } of all)
     if (pid !== enginePid && below.has(pid) && name !== undefined) add(name, seconds ?? 0);
   add("client", times(`/proc/${process.pid}/stat`)?.seconds ?? 0);

@@ -10,7 +10,7 @@ import { makeFirms, startBenchEngine } from "./engine.js";
 import { subscribeFirms } from "./events/subscribed.js";
 import type { Subscribed } from "./events/subscribed.js";
 import type { BenchEngine } from "./engine.js";
-import { refusedOf, runLoad, runPacedLoad } from "./load.js";
+import { refusedOf, repeated, runLoad, runPacedLoad } from "./load.js";
 import { accessPointKey, rsaLimit } from "./rsa.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 import { firmsFor, requests, templateOf } from "./send-requests.js";
@@ -186,7 +186,7 @@ async function steady(
         p99_ms: row?.p99 ?? 0,
         p999_ms: row?.p999 ?? 0,
         errors: refusedOf(load),
-        note: `steady, ${accepted - delivered} under way at the end; the times are from the 202 to the receipt written down`,
+        note: `steady, ${accepted - delivered} under way at the end; the times are from the 202 to the receipt written down${repeated(load)}`,
       },
     ],
   };

@@ -21,6 +21,7 @@ import { openSql } from "../engine/storage/sql.js";
 import type { Sql } from "../engine/storage/sql.js";
 
 const START_PATIENCE_MS = 30_000;
+const STOP_PATIENCE_MS = 30_000;
 const POLL_MS = 20;
 
 /** An engine of its own process, with the addresses that a benchmark needs. */
@@ -29,6 +30,8 @@ export interface BenchEngine {
   readonly sql: Sql;
   readonly databaseUrl: string;
   readonly pid: number;
+  /** Where `/readyz` and `/metrics` are. */
+  readonly adminUrl: string;
   readonly dataDir: string;
   stop(): Promise<void>;
 }
@@ -54,18 +57,47 @@ const isReady = async (url: string): Promise<boolean> => {
   }
 };
 
-/** Starts `kurier serve` in a data directory of its own. */
-export async function startBenchEngine(options: {
+/** How a process of the engine is started. */
+interface ServeOptions {
   readonly role: "all" | "gateway";
   readonly nodeOptions?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Puts into the data directory what must be there before the start. @returns more of the environment */
-  readonly prepare?: (dataDir: string, port: number) => Promise<Readonly<Record<string, string>>>;
-}): Promise<BenchEngine> {
-  const dataDir = mkdtempSync(join(tmpdir(), "kurier-bench-"));
-  const [port, adminPort] = [await freePort(), await freePort()];
-  const prepared = await options.prepare?.(dataDir, port);
+  /** Where the API listens. Default a port that nobody listens on. */
+  readonly port?: number;
+}
+
+/** A `kurier serve` that is ready. */
+interface Served {
+  readonly pid: number;
+  /** Where the API listens. */
+  readonly url: string;
+  /** Where `/readyz` and `/metrics` are. */
+  readonly adminUrl: string;
+  /** Milliseconds from the start of the process to its first `/readyz` of 200, to the nearest look. */
+  readonly ready_ms: number;
+  /** Drains and ends it, its children too; the data directory stays. */
+  stop(): Promise<void>;
+}
+
+/** Asks a child to end, and ends it when it does not. */
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  const kill = setTimeout(() => child.kill("SIGKILL"), STOP_PATIENCE_MS);
+  await exit;
+  clearTimeout(kill);
+}
+
+/**
+ * Starts `kurier serve` on a data directory, and waits until it is ready.
+ * @throws Error when it ends or is not ready in time; then it no longer runs
+ */
+export async function serve(dataDir: string, options: ServeOptions): Promise<Served> {
+  const port = options.port ?? (await freePort());
+  const adminPort = await freePort();
   const program = fileURLToPath(new URL("../../gateway/kurier.mjs", import.meta.url));
+  const start = systemClock.monotonic();
   const child: ChildProcess = spawn(
     process.execPath,
     [...(options.nodeOptions ?? []), program, "serve", "--role", options.role],
@@ -76,36 +108,66 @@ export async function startBenchEngine(options: {
         ADMIN_PORT: String(adminPort),
         LOG_LEVEL: "error",
         ...options.env,
-        ...prepared,
       }),
       stdio: ["ignore", "ignore", "inherit"],
     },
   );
-  const start = systemClock.monotonic();
-  while (!(await isReady(`http://127.0.0.1:${adminPort}`))) {
-    if (child.exitCode !== null || systemClock.monotonic() - start > START_PATIENCE_MS)
+  const adminUrl = `http://127.0.0.1:${adminPort}`;
+  while (!(await isReady(adminUrl))) {
+    if (child.exitCode !== null || systemClock.monotonic() - start > START_PATIENCE_MS) {
+      await ended(child);
       throw new Error("the engine did not start");
+    }
     await pause(POLL_MS);
   }
-  const sandbox = readSandbox(dataDir);
-  const databaseUrl = runningEmbeddedPostgres(dataDir);
-  if (sandbox === undefined || databaseUrl === undefined || child.pid === undefined)
-    throw new Error("the engine left no sandbox.json");
-  const sql = openSql({ url: databaseUrl, name: "bench", connections: 2 });
   return {
-    sandbox,
-    sql,
-    databaseUrl,
-    pid: child.pid,
-    dataDir,
-    stop: async () => {
-      await sql.end({ timeout: 1 });
-      const ended = new Promise((resolve) => child.once("exit", resolve));
-      child.kill("SIGTERM");
-      await ended;
-      rmSync(dataDir, { recursive: true, force: true });
-    },
+    pid: child.pid ?? 0,
+    url: `http://127.0.0.1:${port}`,
+    adminUrl,
+    ready_ms: systemClock.monotonic() - start,
+    stop: () => ended(child),
   };
+}
+
+/** Starts `kurier serve` in a data directory of its own. */
+export async function startBenchEngine(
+  options: ServeOptions & {
+    /** Puts into the data directory what must be there before the start. @returns more of the environment */
+    readonly prepare?: (dataDir: string, port: number) => Promise<Readonly<Record<string, string>>>;
+  },
+): Promise<BenchEngine> {
+  const dataDir = mkdtempSync(join(tmpdir(), "kurier-bench-"));
+  const gone = (): void => {
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+  try {
+    const port = await freePort();
+    const prepared = await options.prepare?.(dataDir, port);
+    const served = await serve(dataDir, { ...options, port, env: { ...options.env, ...prepared } });
+    const sandbox = readSandbox(dataDir);
+    const databaseUrl = runningEmbeddedPostgres(dataDir);
+    if (sandbox === undefined || databaseUrl === undefined) {
+      await served.stop();
+      throw new Error("the engine left no sandbox.json");
+    }
+    const sql = openSql({ url: databaseUrl, name: "bench", connections: 2 });
+    return {
+      sandbox,
+      sql,
+      databaseUrl,
+      pid: served.pid,
+      adminUrl: served.adminUrl,
+      dataDir,
+      stop: async () => {
+        await sql.end({ timeout: 1 });
+        await served.stop();
+        gone();
+      },
+    };
+  } catch (error) {
+    gone();
+    throw error;
+  }
 }
 
 /** A firm of the benchmark and its current access token. */
@@ -129,12 +191,17 @@ const secretOf = (index: number): string =>
 
 /**
  * Makes `count` firms, each with a participant that takes billing documents, a key and a token from the token endpoint.
+ * @param from  the number of the first: firms that are made in several goes have different numbers
  */
-export async function makeFirms(engine: Pick<BenchEngine, "sandbox" | "sql">, count: number): Promise<BenchFirm[]> {
+export async function makeFirms(
+  engine: Pick<BenchEngine, "sandbox" | "sql">,
+  count: number,
+  from = 0,
+): Promise<BenchFirm[]> {
   const firms = Array.from({ length: count }, (_, index) => ({
-    participantId: `0245:8${String(index).padStart(9, "0")}`,
+    participantId: `0245:8${String(from + index).padStart(9, "0")}`,
     clientId: newId(systemClock),
-    clientSecret: secretOf(index),
+    clientSecret: secretOf(from + index),
   }));
   await insertBenchFirms(engine.sql, firms, BILLING_CAPABILITIES);
   const ready: BenchFirm[] = [];

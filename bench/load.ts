@@ -22,6 +22,8 @@ interface Load {
   readonly amount?: number;
   /** Makes the next request. */
   readonly next: () => LoadRequest;
+  /** Hears of each answer, with the request that it belongs to. */
+  readonly onAnswer?: (request: LoadRequest, status: number) => void;
 }
 
 /** What a run of the load generator has measured. */
@@ -30,6 +32,8 @@ export interface LoadResult {
   readonly answers: number;
   readonly errors: number;
   readonly statuses: ReadonlyMap<number, number>;
+  /** Requests that went twice, because the first time their connection was reset. Default none. */
+  readonly repeats?: number;
   readonly p50_ms: number;
   readonly p99_ms: number;
   readonly p999_ms: number;
@@ -39,18 +43,41 @@ export interface LoadResult {
 export const refusedOf = ({ errors, statuses }: Pick<LoadResult, "errors" | "statuses">, expected = 202): number =>
   errors + [...statuses].reduce((sum, [status, count]) => sum + (status === expected ? 0 : count), 0);
 
+/** Says how many requests went twice, where any did: behind a repeat an answer may have been lost. */
+export const repeated = ({ repeats = 0 }: Pick<LoadResult, "repeats">): string =>
+  repeats === 0 ? "" : `; ${repeats} requests went twice, their connection was reset`;
+
 /** Runs a load to its end. */
 export async function runLoad(load: Load): Promise<LoadResult> {
   const statuses = new Map<number, number>();
   const started = systemClock.monotonic();
   let last = started;
+  const { onAnswer } = load;
+  // By connection: one request at a time is under way on each.
+  const asked = new WeakMap<object, LoadRequest>();
+  const setup = {
+    setupRequest: (request: autocannon.Request, connection: object): autocannon.Request => {
+      const next = load.next();
+      asked.set(connection, next);
+      return { ...request, ...next };
+    },
+  };
+  const hearing =
+    onAnswer === undefined
+      ? {}
+      : {
+          onResponse: (status: number, _body: string, connection: object): void => {
+            const request = asked.get(connection);
+            if (request !== undefined) onAnswer(request, status);
+          },
+        };
   const options: autocannon.Options = {
     url: load.url,
     connections: load.connections,
     ...(load.amount === undefined ? { duration: load.seconds } : { amount: load.amount }),
     pipelining: 1,
     timeout: 30,
-    requests: [{ setupRequest: (request: autocannon.Request) => ({ ...request, ...load.next() }) }],
+    requests: [{ ...setup, ...hearing }],
   };
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
     const instance = autocannon(options, (error: unknown, ended) => {
@@ -73,6 +100,10 @@ export async function runLoad(load: Load): Promise<LoadResult> {
   };
 }
 
+/** The value below which this share of them lies. @param sorted  from the least to the most @returns 0 of none */
+export const percentile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
+
 interface PacedLoad extends Pick<Load, "url" | "next" | "seconds" | "amount"> {
   /** Requests a second, evenly spaced whatever the answers do. */
   readonly rate: number;
@@ -80,13 +111,20 @@ interface PacedLoad extends Pick<Load, "url" | "next" | "seconds" | "amount"> {
 
 /** The longest wait for the answers that are missing when the last request has gone. */
 const ANSWERS_MS = 30_000;
+/** An unused connection is closed by this side, well before the server would: a reset is then the server's doing. */
+const UNUSED_MS = 4_000;
+
+interface Asked {
+  /** 0 when there was no answer. */
+  readonly status: number;
+  readonly repeats: number;
+}
 
 /**
- * One request. One that went on a connection which the server had just closed, because nothing had come over it for so
- * long, goes again, as clients do.
- * @returns its status, 0 when there was no answer
+ * One request. Where the connection had been used before and is reset, it goes once again, as clients do, and that is
+ * counted: a server that loses answers cannot be told from one that closes a connection too early.
  */
-const ask = (url: string, agent: Agent, request: LoadRequest): Promise<number> =>
+export const askOver = (url: string, agent: Agent, request: LoadRequest, repeats = 0): Promise<Asked> =>
   new Promise((resolve) => {
     const { method, path, headers, body } = request;
     const outgoing = httpRequest(
@@ -98,14 +136,18 @@ const ask = (url: string, agent: Agent, request: LoadRequest): Promise<number> =
       },
       (answer) => {
         answer.resume().on("end", () => {
-          resolve(answer.statusCode ?? 0);
+          resolve({ status: answer.statusCode ?? 0, repeats });
+        });
+        answer.on("error", () => {
+          resolve({ status: 0, repeats });
         });
       },
     );
     outgoing
       .on("error", (error: NodeJS.ErrnoException) => {
-        if (outgoing.reusedSocket && error.code === "ECONNRESET") resolve(ask(url, agent, request));
-        else resolve(0);
+        if (repeats === 0 && outgoing.reusedSocket && error.code === "ECONNRESET")
+          resolve(askOver(url, agent, request, 1));
+        else resolve({ status: 0, repeats });
       })
       .end(body);
   });
@@ -121,18 +163,20 @@ export async function runPacedLoad({
   rate,
   amount = Math.round(seconds * rate),
 }: PacedLoad): Promise<LoadResult> {
-  const agent = new Agent({ keepAlive: true });
+  const agent = new Agent({ keepAlive: true, timeout: UNUSED_MS });
   const statuses = new Map<number, number>();
   const latencies: number[] = [];
   const start = systemClock.monotonic();
   let last = start;
+  let repeats = 0;
   const underWay: Promise<void>[] = [];
   for (let sent = 0; sent < amount; sent += 1) {
     const due = start + (sent * 1_000) / rate;
     const early = due - systemClock.monotonic();
     if (early > 1) await pause(early);
     underWay.push(
-      ask(url, agent, next()).then((status) => {
+      askOver(url, agent, next()).then(({ status, repeats: again }) => {
+        repeats += again;
         last = systemClock.monotonic();
         latencies.push(last - due);
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
@@ -142,8 +186,6 @@ export async function runPacedLoad({
   await Promise.race([Promise.all(underWay), pause(ANSWERS_MS, undefined, { ref: false })]);
   agent.destroy();
   latencies.sort((left, right) => left - right);
-  const at = (share: number): number =>
-    latencies[Math.min(latencies.length - 1, Math.floor(share * latencies.length))] ?? 0;
   const errors = (statuses.get(0) ?? 0) + amount - latencies.length;
   statuses.delete(0);
   return {
@@ -151,8 +193,9 @@ export async function runPacedLoad({
     answers: latencies.length,
     errors,
     statuses,
-    p50_ms: at(0.5),
-    p99_ms: at(0.99),
-    p999_ms: at(0.999),
+    repeats,
+    p50_ms: percentile(latencies, 0.5),
+    p99_ms: percentile(latencies, 0.99),
+    p999_ms: percentile(latencies, 0.999),
   };
 }

@@ -18,7 +18,7 @@ export interface Figure {
   readonly name: string;
   /** Units a second, or milliseconds, as `unit` says. */
   readonly value: number;
-  readonly unit: "/s" | "ms" | "ratio" | "MB" | "count";
+  readonly unit: "/s" | "ms" | "s" | "ratio" | "MB" | "count";
   readonly p50_ms?: number;
   readonly p99_ms?: number;
   readonly p999_ms?: number;
@@ -38,6 +38,8 @@ export interface BenchOptions {
   readonly everyEvent: boolean;
   /** The one of the benchmark's parts that is measured; all where there is none. */
   readonly only: string | undefined;
+  /** How much there is of what the benchmark grows with; undefined as much as its question says. */
+  readonly size: number | undefined;
   /** Seconds of each measured part. */
   readonly seconds: number;
   readonly say: (line: string) => void;

@@ -1,7 +1,7 @@
 /** `send-latency`: how long a client waits for its 202 when the node is half busy. */
 import { makeFirms, startBenchEngine } from "./engine.js";
 import type { BenchEngine } from "./engine.js";
-import { refusedOf, runLoad, runPacedLoad } from "./load.js";
+import { refusedOf, repeated, runLoad, runPacedLoad } from "./load.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 import { firmsFor, requests, templateOf } from "./send-requests.js";
 
@@ -74,7 +74,7 @@ async function figures(options: BenchOptions, engine: BenchEngine): Promise<read
       p99_ms: open.p99_ms,
       p999_ms: open.p999_ms,
       errors: refusedOf(open),
-      note: "evenly spaced; a latency counts from the time at which its request was due",
+      note: `evenly spaced; a latency counts from the time at which its request was due${repeated(open)}`,
     },
     { name: "offered ÷ capacity", value: rate / capacity.perSecond, unit: "ratio" },
   ];

@@ -13,6 +13,7 @@ import { systemClock } from "../../engine/base/clock.js";
 import { perUnit, processorTime } from "../cpu.js";
 import { makeFirms, startBenchEngine } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
+import { percentile } from "../load.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
 
 const ENDPOINTS = { tiny: 6, full: 100 };
@@ -113,9 +114,6 @@ async function arrived(receivers: Receivers, count: number): Promise<void> {
     await pause(LOOK_MS);
   }
 }
-
-const percentile = (sorted: readonly number[], share: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 
 /** What events of good endpoints wait for at a steady rate. */
 async function waits(

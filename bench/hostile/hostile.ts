@@ -17,6 +17,7 @@ import { childEnvironment } from "../../engine/base/config.js";
 import { ensureDevelopmentPki } from "../../engine/peppol/pki/development.js";
 import { makeFirms, startBenchEngine } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
+import { repeated } from "../load.js";
 import { loopProbe } from "../loop/probe.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
 import { OFFENDERS } from "./jobs.js";
@@ -182,7 +183,7 @@ function figuresOf(phases: readonly Phase[]): Figure[] {
       p50_ms: one.p50_ms,
       p99_ms: one.p99_ms,
       errors: one.errors,
-      note: show(one.statuses),
+      note: show(one.statuses) + repeated(one),
     })),
   );
   const ratios = before.good.operations.map(({ name, p99_ms }, at): Figure => ({

@@ -43,6 +43,8 @@ export interface Operation {
   readonly name: string;
   readonly answers: number;
   readonly errors: number;
+  /** Requests that went twice, because their connection was reset. */
+  readonly repeats: number;
   readonly perSecond: number;
   readonly p50_ms: number;
   readonly p99_ms: number;

@@ -28,8 +28,9 @@ export async function behaveWell(job: WellBehavedJob): Promise<readonly Operatio
   ];
   return Promise.all(
     operations.map(async ([name, rate, next]): Promise<Operation> => {
-      const { answers, errors, perSecond, p50_ms, p99_ms, statuses } = await runPacedLoad({ url, seconds, rate, next });
-      return { name, answers, errors, perSecond, p50_ms, p99_ms, statuses: Object.fromEntries(statuses) };
+      const result = await runPacedLoad({ url, seconds, rate, next });
+      const { answers, errors, repeats = 0, perSecond, p50_ms, p99_ms, statuses } = result;
+      return { name, answers, errors, repeats, perSecond, p50_ms, p99_ms, statuses: Object.fromEntries(statuses) };
     }),
   );
 }

@@ -44,7 +44,7 @@ const MEASURE_NAMES: Readonly<Record<string, string>> = { p50_ms: "p50", p99_ms:
 
 const isMet = ({ at, value }: Goal, last: number): boolean => (at === "least" ? last >= value : last <= value);
 
-function goalRow({ bench, missing }: BenchGoals, goal: Goal, kept: KeptBench | undefined): readonly string[] {
+function goalRow({ bench }: BenchGoals, goal: Goal, kept: KeptBench | undefined): readonly string[] {
   const measure = goal.measure ?? "value";
   const values = kept === undefined ? [] : valuesOf(kept, goal.figure, measure);
   const [last] = values;
@@ -53,7 +53,7 @@ function goalRow({ bench, missing }: BenchGoals, goal: Goal, kept: KeptBench | u
     bench,
     [goal.figure, MEASURE_NAMES[measure]].filter((part) => part !== undefined).join(", "),
     `${goal.at === "least" ? "≥" : "≤"} ${withUnit(digits(goal.value), goal.unit)}`,
-    kept === undefined ? (missing === undefined ? "not run" : "no such benchmark") : measured(values, goal.unit),
+    kept === undefined ? "not run" : measured(values, goal.unit),
     verdict,
   ];
 }
@@ -86,8 +86,6 @@ const runOf = ({ commit, at, load }: Pick<KeptBench, "commit" | "at" | "load">):
 function section(goals: BenchGoals, kept: KeptBench | undefined): string {
   const command = goals.command ?? `npm run -s bench -- ${goals.bench}`;
   const head = `## ${goals.bench}\n\n${goals.asks[0]?.toUpperCase() ?? ""}${goals.asks.slice(1)}. Against: ${goals.against}.\n`;
-  if (goals.missing !== undefined && kept === undefined)
-    return `${head}\nThere is no such benchmark: ${goals.missing}.\n`;
   if (kept === undefined) return `${head}\nNot run. \`${command}\`\n`;
   const rows = kept.figures.map((figure) => figureRow(kept, figure));
   const earlier = kept.earlier.map((run) => `- before it: ${runOf(run)}`);
@@ -102,18 +100,9 @@ function section(goals: BenchGoals, kept: KeptBench | undefined): string {
 /** Draws the page. @param root  of the project */
 export function performancePage(root: string): string {
   const kept = readKeptFolder(join(root, RESULTS));
-  /** A benchmark that was never written has no figures, whatever a file is called. */
-  const of = ({ bench, missing }: BenchGoals): KeptBench | undefined =>
-    missing === undefined ? kept.get(bench) : undefined;
+  const of = ({ bench }: BenchGoals): KeptBench | undefined => kept.get(bench);
   const rows = BENCH_GOALS.flatMap((bench) => bench.goals.map((goal) => goalRow(bench, goal, of(bench))));
-  const without = BENCH_GOALS.filter(({ missing }) => missing !== undefined).map((bench) => [
-    bench.bench,
-    bench.asks,
-    "",
-    "no such benchmark",
-    "",
-  ]);
-  const summary = table(["Benchmark", "Figure", "Goal on two cores", "Measured", ""], [...rows, ...without]);
+  const summary = table(["Benchmark", "Figure", "Goal on two cores", "Measured", ""], rows);
   return [INTRODUCTION, `## Goals\n\n${summary}\n`, ...BENCH_GOALS.map((bench) => section(bench, of(bench)))].join(
     "\n",
   );

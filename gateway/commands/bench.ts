@@ -10,9 +10,10 @@ export const benchCommand: Command = {
   name: "bench",
   summary: "Measure one thing against its limit or peer in the same run.",
   usage: [
-    "kurier bench [NAME] [--seconds N] [--runs N] [--tiny] [--subscribed [--every-event]] [--only PART]",
+    "kurier bench [NAME] [--seconds N] [--runs N] [--size N] [--tiny] [--subscribed [--every-event]] [--only PART]",
     "Without NAME: the list. Figures go to bench/results/NAME.json; --tiny proves that it works and measures nothing.",
     "--runs: so many runs one after the other, each from an empty engine; of each figure the median and the spread.",
+    "--size: for history, participants and keys-at-scale, how many stored documents, participants or keys there are.",
     "--subscribed: send, poll and end-to-end with a webhook for each firm; to be compared with a run without, and not kept.",
     "--every-event: those webhooks name every event, not only arrivals and what became of a document.",
     "--only: one kind of those who are in the way, for hostile; not kept.",
@@ -21,7 +22,10 @@ export const benchCommand: Command = {
     const {
       values: [name],
       options,
-    } = parseArguments(args, { options: ["seconds", "runs", "only"], flags: ["tiny", "subscribed", "every-event"] });
+    } = parseArguments(args, {
+      options: ["seconds", "runs", "size", "only"],
+      flags: ["tiny", "subscribed", "every-event"],
+    });
     const [{ BENCHES }, { acrossRuns, keep, table }] = await Promise.all([
       import("../../bench/benches.js"),
       import("../../bench/runner.js"),
@@ -45,6 +49,8 @@ export const benchCommand: Command = {
     const runs = Number(options.get("runs") ?? 1);
     if (!Number.isInteger(runs) || runs < 1 || runs > 20)
       throw new UsageError("--runs is a whole number from 1 to 20.");
+    const size = options.has("size") ? Number(options.get("size")) : undefined;
+    if (size !== undefined && (!Number.isInteger(size) || size < 1)) throw new UsageError("--size is a whole number.");
     const only = options.get("only");
     const { parts = [] } = bench;
     if (only !== undefined && !parts.includes(only))
@@ -56,6 +62,7 @@ export const benchCommand: Command = {
       tiny,
       subscribed,
       only,
+      size,
       everyEvent: options.has("every-event"),
       seconds: tiny ? 1 : seconds,
       say: (line: string) => {
