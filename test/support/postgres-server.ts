@@ -24,7 +24,7 @@ export interface PostgresServer {
 export async function startPostgresServer(
   programs: string,
   settings: Readonly<Record<string, string>>,
-): Promise<PostgresServer> {
+): Promise<PostgresServer & { readonly pid: number }> {
   const folder = mkdtempSync(join(tmpdir(), "kurier-pg-"));
   const data = join(folder, "data");
   const privileges = choosePrivileges(data);
@@ -58,6 +58,7 @@ export async function startPostgresServer(
   });
   return {
     url,
+    pid: server.pid ?? 0,
     stop: async () => {
       server.kill("SIGINT");
       await ended;
