@@ -24,3 +24,21 @@ const LOST: readonly OutboundState[] = ["rejected", "send_failed"];
 
 /** Whether a response surely did not arrive: given again, it is sent again. */
 export const isLostResponse = (state: OutboundState): boolean => LOST.includes(state);
+
+/** The names of a firm's answers. @source spec/rulings.md, section 11 */
+export const RESPONSE_OF_STATUS = {
+  received: "AB",
+  in_process: "IP",
+  under_query: "UQ",
+  conditionally_accepted: "CA",
+  rejected: "RE",
+  accepted: "AP",
+  paid: "PD",
+} as const satisfies Record<string, ResponseCode>;
+/** A firm's answer to an invoice by its name in the interface. */
+export type ResponseStatus = keyof typeof RESPONSE_OF_STATUS;
+/** Every answer that a firm can give. */
+export const RESPONSE_STATUSES = Object.keys(RESPONSE_OF_STATUS) as readonly ResponseStatus[];
+/** The name of an answer's code. */
+export const statusNamed = (code: string | undefined): ResponseStatus =>
+  RESPONSE_STATUSES.find((name) => RESPONSE_OF_STATUS[name] === code) ?? "received";

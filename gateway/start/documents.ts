@@ -40,7 +40,7 @@ import { ownerOf } from "../../engine/documents/reads/marks.js";
 import type { Mark } from "../../engine/documents/reads/marks.js";
 import { readResponses } from "../../engine/documents/reads/responses.js";
 import { readSupportPacket } from "../../engine/documents/reads/support-packet.js";
-import { statusNamed } from "../../engine/documents/inbound/respond.js";
+import { statusNamed } from "../../engine/lifecycle/response.js";
 import { sendMany } from "../../engine/documents/send/batch.js";
 import { preflightHanded, sendHanded } from "../../engine/documents/send/send.js";
 import type { SendFacts } from "../../engine/documents/send/send.js";

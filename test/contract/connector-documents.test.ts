@@ -384,6 +384,10 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
     expect(created.map(({ status }) => status)).toEqual(bodies.map(() => 201));
     const received = await told(numbers.length);
     expect(received.map(({ type }) => type)).toEqual(numbers.map(() => "document.received"));
+    const [first] = received;
+    // rulings §11: "data{direction,type,number,response}", the answer that stands when it happens, as the document has it.
+    const answer = { status: "under_query", note: "Which order is it?" };
+    await call("POST", `/documents/${String(first?.["documentId"])}/respond?${as(BUYER)}`, answer);
     for (const [at, { documentId }] of received.entries())
       for (const step of [at, at + 1]) {
         const done = await acknowledge[step % acknowledge.length]?.(String(documentId));
@@ -399,7 +403,6 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
       received.map(({ documentId }) => documentId).sort(),
     );
     expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
-    const [first] = received;
     const document = (await call("GET", `/documents/${String(first?.["documentId"])}?${as(BUYER)}`)).json;
     expect(imports.find(({ documentId }) => documentId === first?.["documentId"])).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -408,8 +411,10 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
       documentId: document["id"],
       state: document["state"],
       occurredAt: document["processedAt"],
-      data: { direction: "inbound", type: "invoice", number: document["number"], response: null },
+      data: { direction: "inbound", type: "invoice", number: document["number"], response: document["response"] },
     });
+    expect(document["response"]).toMatchObject({ status: "under_query", direction: "sent", reason: answer.note });
+    expect(imports.filter(({ data }) => (data as Body)["response"] === null)).toHaveLength(imports.length - 1);
     const last = String(all.at(-1)?.["documentId"]);
     await eventually("the pull is told of the later document", async () => {
       const found = await t.db.sql`select 1 from webhook_delivery where document_id = ${last}`;

@@ -10,7 +10,7 @@ import { bindFirm } from "../../engine/identity/firms.js";
 import { createKey } from "../../engine/identity/keys.js";
 import { makeFirm, makeIntegrator } from "../../engine/identity/registration.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../../engine/base/ids.js";
-import { RESPONSE_OF_STATUS, RESPONSE_STATUSES } from "../../engine/peppol/responses/invoice-response.js";
+import { RESPONSE_OF_STATUS, RESPONSE_STATUSES } from "../../engine/lifecycle/response.js";
 import { SCOPES } from "../../engine/base/scopes.js";
 import { accessToken, http, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, Mailbox, TestEngine } from "../support/engine.js";

@@ -91,7 +91,7 @@ const toldOf = (number: string): ReceivedCall[] => {
 
 describe("what is pushed", () => {
   // rulings.md §11: "the push body is the event itself, no envelope"; enterprise.md: "recovers document events only"
-  test("a document that is created, delivered, received and acknowledged is pushed as the very events that polling shows", async () => {
+  test("what happens to a document, from its making to its import and its end, is pushed as the very events that polling shows", async () => {
     const token = await accessToken(t.sandbox, t.sandbox.integrator);
     const secret = memberOf(await put(token), "secret");
     const number = `W-${randomUUID().slice(0, 8)}`;
@@ -101,11 +101,17 @@ describe("what is pushed", () => {
       toldOf(number).find(({ json }) => json["type"] === "document.received"),
     );
     const path = `/connector/documents/${String(received.json["documentId"])}`;
+    const answer = { status: "under_query", note: "Which order is it?" };
+    await api(t, token, `POST ${path}/respond?customerRef=demo-receiver`, { body: answer });
     for (const reference of ["ERP-1", "ERP-2"])
       await api(t, token, `POST ${path}/acknowledge?customerRef=demo-receiver`, { body: { reference } });
-    const calls = await eventually("four events arrive", () => {
+    const sent = memberOf(created, "id");
+    const shown = `GET /connector/documents/${sent}?customerRef=demo-sender`;
+    await eventually("the answer arrives", async () => (await api(t, token, shown)).json["response"] !== null);
+    await happen(t.sandbox.sender.firmId as FirmId, "document.rejected", sent);
+    const calls = await eventually("five events arrive", () => {
       const own = toldOf(number);
-      return own.length === 4 ? own : undefined;
+      return own.length === 5 ? own : undefined;
     });
     const polled = await Promise.all(
       ["demo-sender", "demo-receiver"].map(async (customerRef) => {
@@ -118,10 +124,21 @@ describe("what is pushed", () => {
     expect(calls.map(({ json }) => json as Record<string, unknown>).sort(byId)).toEqual(told.sort(byId));
     expect(calls.map(({ json }) => json["type"]).sort()).toEqual([
       "document.delivered",
+      "document.failed",
       "document.processed",
       "document.queued",
       "document.received",
     ]);
+    // rulings.md §11: "data{direction,type,number,response}": what had been answered when it happened.
+    expect(
+      Object.fromEntries(calls.map(({ json }) => [json["type"], (json.data["response"] as object | null) ?? null])),
+    ).toEqual({
+      "document.queued": null,
+      "document.delivered": null,
+      "document.received": null,
+      "document.processed": expect.objectContaining({ status: answer.status, direction: "sent", reason: answer.note }),
+      "document.failed": expect.objectContaining({ status: answer.status, direction: "received", reason: answer.note }),
+    });
     for (const call of calls) {
       expect(call.headers["x-webhook-event-id"]).toBe(call.json["id"]);
       expect(isGenuine(call, secret)).toBe(true);

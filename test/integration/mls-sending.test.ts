@@ -27,8 +27,8 @@ import {
   SELF_BILLING_CUSTOMIZATION,
   SELF_BILLING_PROCESS,
 } from "../../engine/peppol/envelope/identifiers.js";
-import { RESPONSE_OF_STATUS, RESPONSE_STATUSES } from "../../engine/peppol/responses/invoice-response.js";
-import type { ResponseStatus } from "../../engine/peppol/responses/invoice-response.js";
+import { RESPONSE_OF_STATUS, RESPONSE_STATUSES } from "../../engine/lifecycle/response.js";
+import type { ResponseStatus } from "../../engine/lifecycle/response.js";
 import type { Exchange, InboundExchange, Outcome, Transport } from "../../engine/peppol/transport.js";
 import { findOperatorReceived, listOperatorReceived } from "../../engine/storage/documents/operations.js";
 import { acknowledgeReceived } from "../../engine/storage/documents/received.js";

@@ -56,9 +56,9 @@ export async function readConnectorEvents(
     events: rows.map((row) => {
       const state = stateOf(row);
       const kind = kindOf(row.documentTypeId);
-      const { id, documentId, occurredAt, direction, number } = row;
+      const { id, documentId, occurredAt, direction, number, answer } = row;
       const type = kind === null ? null : TYPES[kind];
-      return connectorEvent({ id, state, customerRef, documentId, occurredAt, direction, type, number });
+      return connectorEvent({ id, state, customerRef, documentId, occurredAt, direction, type, number, answer });
     }),
     // Also before anything has happened there is a place to go on from.
     nextCursor: nextCursor ?? cursors.seal(list, `${FEED_START.transactionId}.${FEED_START.position}`),

@@ -8,7 +8,7 @@ import { LIMITS } from "../../base/limits.js";
 import type { Octets } from "../../base/memory/octets.js";
 import { actionsOf, connectorState, statesOf } from "../../lifecycle/connector.js";
 import type { ConnectorState } from "../../lifecycle/connector.js";
-import { statusNamed } from "../inbound/respond.js";
+import { statusNamed } from "../../lifecycle/response.js";
 import type { ConnectorType } from "../../invoices/connector/create-body.js";
 import { findConnectorDocument, listConnectorDocuments } from "../../storage/documents/connector.js";
 import type { ConnectorRow } from "../../storage/documents/connector.js";

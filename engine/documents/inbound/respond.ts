@@ -11,12 +11,10 @@ import {
   buildInvoiceResponse,
   INVOICE_RESPONSE_DOCUMENT_TYPE,
   INVOICE_RESPONSE_PROFILE,
-  RESPONSE_OF_STATUS,
-  RESPONSE_STATUSES,
 } from "../../peppol/responses/invoice-response.js";
-import { isLostResponse, RESPONSE_DELIVERY } from "../../lifecycle/response.js";
-import type { ResponseCode } from "../../lifecycle/response.js";
-import type { ResponseParty, ResponseStatus } from "../../peppol/responses/invoice-response.js";
+import { isLostResponse, RESPONSE_DELIVERY, RESPONSE_OF_STATUS, statusNamed } from "../../lifecycle/response.js";
+import type { ResponseCode, ResponseStatus } from "../../lifecycle/response.js";
+import type { ResponseParty } from "../../peppol/responses/invoice-response.js";
 import { mayFollow } from "../../peppol/responses/response-order.js";
 import { findAnswerable, findReceivedState } from "../../storage/documents/received.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
@@ -175,10 +173,6 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
   }
   throw temporary();
 }
-
-/** The name of an answer's code. */
-export const statusNamed = (code: string | undefined): ResponseStatus =>
-  RESPONSE_STATUSES.find((name) => RESPONSE_OF_STATUS[name] === code) ?? "received";
 
 /** The last answer that a firm gave to a received document; undefined when it gave none. @throws Refusal TEMPORARY */
 export async function readResponse(

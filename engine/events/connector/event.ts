@@ -5,6 +5,8 @@
 import { isoInstant } from "../../base/clock.js";
 import type { ConnectorEventType, ConnectorEventState } from "../../lifecycle/connector.js";
 import type { ConnectorClaim } from "../../storage/events/dispatch.js";
+import { statusNamed } from "../../lifecycle/response.js";
+import type { StoodAnswer } from "../../storage/events/answers.js";
 import type { Json } from "../../storage/sql.js";
 import { doctypeKey } from "../webhooks/envelope.js";
 
@@ -17,7 +19,20 @@ interface Happened<State extends ConnectorEventState, Type extends string | null
   readonly direction: "outbound" | "inbound";
   readonly type: Type;
   readonly number: string | null;
+  /** The answer to it that stood then. */
+  readonly answer: StoodAnswer | null;
 }
+
+/** An answer to a document in the Connector's words. */
+const answerOf = ({ answer, direction }: Pick<Happened<ConnectorEventState, null>, "answer" | "direction">) =>
+  answer === null
+    ? null
+    : {
+        status: statusNamed(answer.code),
+        direction: direction === "outbound" ? ("received" as const) : ("sent" as const),
+        reason: answer.reason,
+        respondedAt: isoInstant(answer.at.getTime()),
+      };
 
 /** What happened to a document, as an integrator's program reads it. */
 export const connectorEvent = <State extends ConnectorEventState, Type extends string | null>(
@@ -31,11 +46,12 @@ export const connectorEvent = <State extends ConnectorEventState, Type extends s
     documentId,
     state,
     occurredAt: isoInstant(occurredAt.getTime()),
-    data: { direction, type, number, response: null },
+    data: { direction, type, number, response: answerOf(happened) },
   };
 };
 
 type EventData = Pick<Happened<ConnectorEventState, string | null>, "direction" | "type" | "number">;
+type PushedData = EventData & Pick<ConnectorClaim, "answer">;
 
 /** States whose document was received. */
 const INBOUND: readonly ConnectorEventState[] = ["received", "processed"];
@@ -58,26 +74,36 @@ function dataOf({
   event,
   documentTypeId,
   number,
-}: Pick<ConnectorClaim, "event" | "documentTypeId" | "number">): EventData {
+  answer,
+}: Pick<ConnectorClaim, "event" | "documentTypeId" | "number" | "answer">): PushedData {
   const type = doctypeKey(documentTypeId);
-  return { direction: directionOf(event), type: type === "other" ? null : type, number };
+  return { direction: directionOf(event), type: type === "other" ? null : type, number, answer };
 }
 
 /** What was stored of an event that never happened; a column of jsonb holds whatever it was given. */
-function storedData(event: ConnectorEventType, stored: Json): EventData {
+function storedData(event: ConnectorEventType, stored: Json): PushedData {
   const members: Readonly<Record<string, unknown>> = typeof stored === "object" && stored !== null ? { ...stored } : {};
   const { direction, type, number } = members;
   return {
     direction: direction === "inbound" || direction === "outbound" ? direction : directionOf(event),
     type: typeof type === "string" ? type : null,
     number: typeof number === "string" ? number : null,
+    answer: null,
   };
 }
 
 /** What an event is made of, beside the name of its type. */
 type Told = Pick<
   ConnectorClaim,
-  "eventId" | "event" | "customerRef" | "documentId" | "occurredAt" | "documentTypeId" | "number" | "testData"
+  | "eventId"
+  | "event"
+  | "customerRef"
+  | "documentId"
+  | "occurredAt"
+  | "documentTypeId"
+  | "number"
+  | "answer"
+  | "testData"
 >;
 
 /** The body of a delivery: the event itself. It is made of what never changes, so that every attempt says the same. */

@@ -43,7 +43,7 @@ const recipient = z
   })
   .refine(
     ({ companyId, taxId, vatId, networkId }) => (companyId ?? taxId ?? vatId ?? networkId) !== undefined,
-    "name at least one of networkId, companyId, taxId and vatId",
+    "must name at least one of networkId, companyId, taxId and vatId",
   );
 
 const prepayment = z.object({ amount: decimal, invoiceNumber: text.optional(), date: day.optional() });

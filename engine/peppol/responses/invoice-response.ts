@@ -35,21 +35,6 @@ export const INVOICE_RESPONSE_DOCUMENT_TYPE = documentTypeId({
   version: "2.1",
 });
 
-/** The names of a firm's answers. @source spec/rulings.md, section 11 */
-export const RESPONSE_OF_STATUS = {
-  received: "AB",
-  in_process: "IP",
-  under_query: "UQ",
-  conditionally_accepted: "CA",
-  rejected: "RE",
-  accepted: "AP",
-  paid: "PD",
-} as const satisfies Record<string, ResponseCode>;
-/** A firm's answer to an invoice by its name in the interface. */
-export type ResponseStatus = keyof typeof RESPONSE_OF_STATUS;
-/** Every answer that a firm can give. */
-export const RESPONSE_STATUSES = Object.keys(RESPONSE_OF_STATUS) as readonly ResponseStatus[];
-
 /**
  * Codes that must come with a reason.
  * @source PEPPOL-T111-R001

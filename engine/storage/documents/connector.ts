@@ -7,6 +7,8 @@ import { IMPORT_KIND } from "../../lifecycle/document.js";
 import type { OutboundState, StoredEventKind } from "../../lifecycle/document.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
+import { answerBefore, openedAnswer } from "../events/answers.js";
+import type { StoodAnswer } from "../events/answers.js";
 import type { FeedPlace } from "../events/feed.js";
 import { numbered, openedNote } from "../keyring/facts.js";
 import type { WithFacts } from "../keyring/facts.js";
@@ -203,7 +205,11 @@ export interface ConnectorEventRow extends FeedPlace {
   /** Of the document now. */
   readonly status: OutboundState | ReceivedState;
   readonly occurredAt: Date;
+  /** The answer to the document that stood then, received or given. */
+  readonly answer: StoodAnswer | null;
 }
+
+type StoredEventRow = Omit<WithFacts<ConnectorEventRow, "number">, "answer"> & { readonly answer: Json };
 
 /** What happened after a place to what a firm sent and received, in the order of commits; one more than the limit. */
 export const listConnectorEvents = async (
@@ -215,14 +221,16 @@ export const listConnectorEvents = async (
     readonly limit: number;
   },
 ): Promise<ConnectorEventRow[]> => {
-  const rows = await sql<WithFacts<ConnectorEventRow, "number">[]>`
+  const rows = await sql<StoredEventRow[]>`
   select w.transaction_id::text as "transactionId", w.position::text as position, w.id, w.kind,
     w.document_id as "documentId", w.direction, w.document_type_id as "documentTypeId", w.facts, w.status,
-    w.occurred_at as "occurredAt"
+    w.occurred_at as "occurredAt", w.answer
   from (
     (
       select e.transaction_id, e.position, e.id, e.kind, e.document_id, about.direction, about.document_type_id,
-        about.facts, about.status, e.occurred_at
+        about.facts, about.status, e.occurred_at, case when e.kind in (${IMPORT_KIND}, 'document.rejected')
+          then ${answerBefore(sql, { document: sql`e.document_id`, position: sql`e.position`, at: sql`e.occurred_at` })}
+        end as answer
       from document_event as e cross join lateral (
         select 'outbound' as direction, d.document_type_id, d.facts, d.status
         from document as d where d.id = e.document_id and e.kind <> ${IMPORT_KIND}
@@ -240,7 +248,7 @@ export const listConnectorEvents = async (
     union all
     (
       select r.feed_transaction_id, r.feed_position, r.id, 'document.received', r.id, 'inbound', r.document_type_id,
-        r.facts, r.status, r.received_at
+        r.facts, r.status, r.received_at, null
       from received_document as r join participant as p on p.key = r.participant_key and p.firm_id = r.firm_id
       where r.firm_id = ${query.firmId} and received_is_visible(r.status) and r.feed_position is not null
         and (coalesce(r.feed_transaction_id, '1'::xid8), coalesce(r.feed_position, r.position))
@@ -251,5 +259,6 @@ export const listConnectorEvents = async (
     )
   ) as w
   order by w.transaction_id, w.position limit ${query.limit + 1}`;
-  return numbered(sql, rows, ({ documentId }) => documentId);
+  const opened = rows.map((row) => ({ ...row, answer: openedAnswer(sql, row.answer) }));
+  return numbered(sql, opened, ({ documentId }) => documentId);
 };

@@ -9,7 +9,10 @@ import type { WithFacts } from "../keyring/facts.js";
 import type { Json, Sql } from "../sql.js";
 import type { WebhookAttemptOutcome } from "./attempts.js";
 import type { DeliveryStatus } from "./deliveries.js";
-import { messageJoins } from "./dispatch.js";
+import { openedAnswer } from "./answers.js";
+import type { StoodAnswer } from "./answers.js";
+import { answerColumn, messageJoins } from "./dispatch.js";
+import type { StoredAnswer } from "./dispatch.js";
 import type { TestScenario } from "./dispatch.js";
 
 /** One delivery. */
@@ -100,6 +103,7 @@ export interface ConnectorDeliveryDetail extends ConnectorDeliveryRow {
   readonly testData: Json;
   readonly documentTypeId: string | null;
   readonly number: string | null;
+  readonly answer: StoodAnswer | null;
   /** Of the webhook now. */
   readonly url: string;
   /** Whether the integrator may still be told of the firm. */
@@ -112,15 +116,16 @@ export async function findConnectorDelivery(
   integratorId: IntegratorId,
   id: string,
 ): Promise<ConnectorDeliveryDetail | undefined> {
-  const rows = await sql<WithFacts<ConnectorDeliveryDetail, "number">[]>`
+  const rows = await sql<(Omit<WithFacts<ConnectorDeliveryDetail, "number">, "answer"> & StoredAnswer)[]>`
     select ${deliveryColumns(sql)}, d.occurred_at as "occurredAt", d.test_data as "testData",
       coalesce(o.document_type_id, r.document_type_id) as "documentTypeId",
-      coalesce(o.facts, r.facts) as facts, s.url,
+      coalesce(o.facts, r.facts) as facts, ${answerColumn(sql)}, s.url,
       connector_is_told(s.integrator_id, d.firm_id) as allowed
     from webhook_delivery as d ${ofWebhook(sql, integratorId)}
     ${messageJoins(sql)}
     where d.id = ${id}`;
-  return numbered(sql, rows, ({ documentId }) => documentId)[0];
+  const opened = rows.map((row) => ({ ...row, answer: openedAnswer(sql, row.storedAnswer) }));
+  return numbered(sql, opened, ({ documentId }) => documentId)[0];
 }
 
 /** One attempt as it was kept. */

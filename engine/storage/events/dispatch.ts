@@ -9,6 +9,8 @@ import { shownFacts } from "../keyring/facts.js";
 import type { ShownFacts } from "../keyring/facts.js";
 import { openedWords } from "../keyring/words.js";
 import type { Json, Sql } from "../sql.js";
+import { answerBefore, openedAnswer } from "./answers.js";
+import type { StoodAnswer } from "./answers.js";
 import { completeReports } from "./attempts.js";
 import type { AttemptReport } from "./attempts.js";
 
@@ -42,6 +44,20 @@ export interface MessageRow {
   readonly meta: Json;
 }
 
+/** What can happen to a document that was answered before, in the Connector's words. */
+const EVENTS_WITH_ANSWER: readonly ConnectorEventType[] = ["document.processed", "document.failed"];
+
+/** The answer beside an event of the Connector, of rows that `messageJoins` has joined; others are not looked up. */
+export const answerColumn = (sql: Sql) => sql`
+  case when d.customer_ref is not null and d.event = any (${[...EVENTS_WITH_ANSWER]}::text[])
+    then ${answerBefore(sql, { document: sql`e.document_id`, position: sql`e.position`, at: sql`e.occurred_at` })}
+  end as "storedAnswer"`;
+
+/** An answer as `answerColumn` gives it. */
+export interface StoredAnswer {
+  readonly storedAnswer: Json;
+}
+
 /** Events that tell of the step that led to them, and of the status before it, which only the history knows. */
 const KINDS_WITH_HISTORY: readonly FeedKind[] = [
   "document.delivery_failed",
@@ -69,7 +85,7 @@ type MessageFacts = Omit<ShownFacts, "total"> & {
 
 /** A row of messageColumns as a statement gives it: with the facts as they are stored in the place of what they say. */
 export type StoredMessage<Row extends MessageFacts> = Row extends unknown
-  ? Omit<Row, keyof MessageFacts> & { readonly facts: unknown }
+  ? Omit<Row, keyof MessageFacts | "answer"> & { readonly facts: unknown }
   : never;
 
 /** What a message is shown with, as it is stored. */
@@ -107,6 +123,8 @@ export const TEST_SCENARIOS = [
 export type TestScenario = (typeof TEST_SCENARIOS)[number];
 
 interface Claim extends Omit<MessageRow, "event"> {
+  /** The answer to the document that stood at an event of the Connector. */
+  readonly answer: StoodAnswer | null;
   readonly endpointId: string;
   /** Whose share of the places it takes: the integrator's, else the firm's. */
   readonly ownerId: string;
@@ -134,13 +152,24 @@ export type ClaimedDelivery = ConnectorClaim | (Claim & { readonly customerRef: 
 
 /** The columns of a ClaimedDelivery, of rows named d and s that `messageJoins` has joined. */
 export const claimedColumns = (sql: Sql) => sql`
-  ${messageColumns(sql)}, d.endpoint_id as "endpointId", d.owner_id as "ownerId", d.attempts + 1 as attempt, s.url,
-  s.secret_key_id as "secretKeyId", s.secret_sealed as "secretSealed",
+  ${messageColumns(sql)}, ${answerColumn(sql)}, d.endpoint_id as "endpointId", d.owner_id as "ownerId",
+  d.attempts + 1 as attempt, s.url, s.secret_key_id as "secretKeyId",
+  s.secret_sealed as "secretSealed",
   case when s.old_secret_until > now() then s.old_secret_key_id end as "oldSecretKeyId",
   case when s.old_secret_until > now() then s.old_secret_sealed end as "oldSecretSealed",
   case when s.firm_id is null then connector_is_told(s.integrator_id, d.firm_id)
     when s.integrator_id is null then true else webhook_is_allowed(s.integrator_id, s.firm_id) end as allowed,
   d.begun > ${LIMITS.webhook_begun_max} as "cutOff", d.customer_ref as "customerRef", d.scenario`;
+
+/** A claim as a statement gives it. */
+export type StoredClaim<Row extends ClaimedDelivery> = StoredMessage<Row> & StoredAnswer;
+
+/** Rows of claimedColumns with what their documents' facts and answers say. */
+export const claimsOf = <Row extends Stored & StoredAnswer>(
+  sql: Sql,
+  rows: readonly Row[],
+): (Row & MessageFacts & Pick<Claim, "answer">)[] =>
+  messagesOf(sql, rows).map((row) => ({ ...row, answer: openedAnswer(sql, row.storedAnswer) }));
 
 /**
  * Takes due deliveries under lease: of each endpoint as many as it has places, the oldest first, one of each endpoint
@@ -151,7 +180,7 @@ export const claimedColumns = (sql: Sql) => sql`
  * @param places  at most
  */
 export async function claimDeliveries(sql: Sql, owner: string, places: number): Promise<ClaimedDelivery[]> {
-  const rows = await sql<StoredMessage<ClaimedDelivery>[]>`
+  const rows = await sql<StoredClaim<ClaimedDelivery>[]>`
     with chosen as materialized (
       select w.id, w.endpoint_id from due_webhooks(
         ${places}, ${LIMITS.webhook_per_endpoint}, ${LIMITS.webhook_per_owner}, ${LIMITS.webhook_owner_first},
@@ -172,7 +201,7 @@ export async function claimDeliveries(sql: Sql, owner: string, places: number): 
     select ${claimedColumns(sql)}
     from claimed as d join webhook_subscription as s on s.id = d.subscription_id
     ${messageJoins(sql)}`;
-  return messagesOf(sql, rows);
+  return claimsOf(sql, rows);
 }
 
 /**

@@ -1,8 +1,8 @@
 /** Statements that make deliveries of the feed, and hand those that go first to the process that makes them. */
 import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
-import { claimedColumns, messageJoins, messagesOf } from "./dispatch.js";
-import type { ClaimedDelivery, StoredMessage } from "./dispatch.js";
+import { claimedColumns, claimsOf, messageJoins } from "./dispatch.js";
+import type { ClaimedDelivery, StoredClaim } from "./dispatch.js";
 
 /** How far a look at the feed came. */
 interface FannedOut {
@@ -67,7 +67,7 @@ export type DeliveryChain = readonly [ClaimedDelivery, ...ClaimedDelivery[]];
  * @param ids  FannedOut.taken
  */
 export async function takenChains(sql: Sql, owner: string, ids: readonly string[]): Promise<DeliveryChain[]> {
-  const rows = await sql<StoredMessage<Taken>[]>`
+  const rows = await sql<StoredClaim<Taken>[]>`
     select ${claimedColumns(sql)}, d.lease_owner is not null as "isFirst"
     from webhook_delivery as d join webhook_subscription as s on s.id = d.subscription_id
     ${messageJoins(sql)}
@@ -76,7 +76,7 @@ export async function takenChains(sql: Sql, owner: string, ids: readonly string[
     order by d.place`;
   // Bounded by the deliveries that one look at the feed makes.
   const chains = new Map<string, [ClaimedDelivery, ...ClaimedDelivery[]]>();
-  for (const { isFirst, ...row } of messagesOf(sql, rows)) {
+  for (const { isFirst, ...row } of claimsOf(sql, rows)) {
     const key = `${row.subscriptionId} ${row.documentId}`;
     if (isFirst) chains.set(key, [row]);
     else chains.get(key)?.push(row);

@@ -2,8 +2,8 @@
 import { LIMITS } from "../../base/limits.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
 import type { Json, Sql } from "../sql.js";
-import { claimedColumns, messageJoins, messagesOf } from "./dispatch.js";
-import type { ClaimedDelivery, StoredMessage } from "./dispatch.js";
+import { claimedColumns, claimsOf, messageJoins } from "./dispatch.js";
+import type { ClaimedDelivery, StoredClaim } from "./dispatch.js";
 import type { SubscriptionOwner } from "./subscriptions.js";
 
 interface Repeat {
@@ -67,13 +67,13 @@ export function insertTests(
 
 /** The deliveries of a test that are to be sent at once. */
 export async function claimedTests(sql: Sql, ids: readonly string[]): Promise<ClaimedDelivery[]> {
-  const rows = await sql<StoredMessage<ClaimedDelivery>[]>`
+  const rows = await sql<StoredClaim<ClaimedDelivery>[]>`
     select ${claimedColumns(sql)}
     from webhook_delivery as d join webhook_subscription as s on s.id = d.subscription_id
     ${messageJoins(sql)}
     where d.id = any (${[...ids]}::uuid[])
     order by d.position`;
-  return messagesOf(sql, rows);
+  return claimsOf(sql, rows);
 }
 
 /** Removes old deliveries and what nothing is left of. @returns how many deliveries went */

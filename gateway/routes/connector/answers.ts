@@ -7,7 +7,7 @@ import { z } from "zod";
 import type { RespondReply, RespondRequest } from "../../../engine/documents/inbound/respond.js";
 import { parseReceivedDocumentId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import { RESPONSE_STATUSES } from "../../../engine/peppol/responses/invoice-response.js";
+import { RESPONSE_STATUSES } from "../../../engine/lifecycle/response.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 
+import { connectorEventData } from "../../../engine/events/connector/event-shape.js";
 import type { IntegratorId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { WEBHOOK_ATTEMPT_OUTCOMES } from "../../../engine/events/connector/deliveries.js";
@@ -76,12 +77,7 @@ const payload = z.object({
   documentId: z.uuid(),
   state: z.enum(CONNECTOR_STATES),
   occurredAt: moment,
-  data: z.object({
-    direction: z.enum(["outbound", "inbound"]),
-    type: z.string().nullable(),
-    number: z.string().nullable(),
-    response: z.null(),
-  }),
+  data: connectorEventData,
   test: z.literal(true).optional(),
 });
 

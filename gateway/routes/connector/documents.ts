@@ -20,7 +20,7 @@ import { actorOf } from "../../../engine/identity/audit.js";
 import type { Actor } from "../../../engine/identity/audit.js";
 import { CONNECTOR_TYPES, connectorCreateBody } from "../../../engine/invoices/connector/create-body.js";
 import { CONNECTOR_STATES } from "../../../engine/lifecycle/connector.js";
-import { RESPONSE_STATUSES } from "../../../engine/peppol/responses/invoice-response.js";
+import { connectorAnswer } from "../../../engine/events/connector/event-shape.js";
 import { instant, uuid, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
@@ -76,15 +76,7 @@ const members = {
   processedReference: z.string().nullable(),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
-  response: z
-    .object({
-      status: z.enum(RESPONSE_STATUSES),
-      direction: z.enum(["sent", "received"]),
-      reason: z.string().nullable(),
-      respondedAt: z.iso.datetime().nullable(),
-    })
-    .nullable()
-    .describe("The last answer to it; null while there is none."),
+  response: connectorAnswer.nullable().describe("The last answer to it; null while there is none."),
   actions: z.array(z.enum(["send", "cancel", "acknowledge", "respond"])).describe("What can be done with it now."),
   links: z.object({ self: z.string(), evidence: z.string(), supportPacket: z.string(), ubl: z.string() }),
 };

@@ -11,6 +11,7 @@ import type { Customer } from "../../../engine/documents/connector/reads.js";
 import type { AcknowledgedReply } from "../../../engine/documents/reads/acknowledge.js";
 import type { readConnectorEvidence, readConnectorPacket } from "../../../engine/documents/connector/records.js";
 import { evidenceMembers, link } from "../../../engine/documents/reads/evidence-shape.js";
+import { connectorEventData } from "../../../engine/events/connector/event-shape.js";
 import { CONNECTOR_TYPES } from "../../../engine/invoices/connector/create-body.js";
 import {
   CONNECTOR_EVENT_STATES,
@@ -66,12 +67,7 @@ const eventItem = z
     documentId: z.uuid(),
     state: z.enum(CONNECTOR_EVENT_STATES),
     occurredAt: z.iso.datetime(),
-    data: z.object({
-      direction: z.enum(["outbound", "inbound"]),
-      type: z.enum(CONNECTOR_TYPES).nullable(),
-      number: z.string().nullable(),
-      response: z.null().describe("Answers are read from the document."),
-    }),
+    data: connectorEventData.extend({ type: z.enum(CONNECTOR_TYPES).nullable() }),
   })
   .meta({ id: "ConnectorEvent" });
 

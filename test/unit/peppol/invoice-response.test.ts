@@ -3,9 +3,10 @@ import { expect, test } from "vitest";
 
 import type { ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import { buildInvoiceResponse, RESPONSE_OF_STATUS } from "../../../engine/peppol/responses/invoice-response.js";
-import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
-import type { NewInvoiceResponse, ResponseStatus } from "../../../engine/peppol/responses/invoice-response.js";
+import { buildInvoiceResponse } from "../../../engine/peppol/responses/invoice-response.js";
+import { RESPONSE_CODES, RESPONSE_OF_STATUS } from "../../../engine/lifecycle/response.js";
+import type { ResponseStatus } from "../../../engine/lifecycle/response.js";
+import type { NewInvoiceResponse } from "../../../engine/peppol/responses/invoice-response.js";
 import { SCAN_LIMITS } from "../../../engine/documents/accept/validators.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../../support/conformance.js";
