@@ -11,6 +11,8 @@ import {
   writeWish,
 } from "../../engine/identity/white-label/operations.js";
 import type { WhiteLabelPorts, WhiteLabelWish } from "../../engine/identity/white-label/operations.js";
+import { vouchFor } from "../../engine/identity/white-label/vouching.js";
+import type { Vouching } from "../../engine/identity/white-label/vouching.js";
 import type { IntegratorId } from "../../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "../system.js";
 
@@ -25,6 +27,7 @@ type WhiteLabelProtocol = {
   };
   readonly WriteLeave: { readonly ask: { readonly leave: Leave; readonly actor: Actor }; readonly reply: string };
   readonly CarryOut: { readonly ask: Claimed; readonly reply: null };
+  readonly Vouch: { readonly ask: Vouching; readonly reply: null };
   readonly ReleaseReview: { readonly ask: string; readonly reply: Claimed };
 };
 
@@ -42,6 +45,10 @@ export const whiteLabelKind = (ports: WhiteLabelPorts): WhiteLabelKind => ({
       await carryOut(ports, claimed);
       return { reply: null };
     },
+    Vouch: async (_, vouching) => {
+      await vouchFor(ports, vouching);
+      return { reply: null };
+    },
     ReleaseReview: async (_, id) => ({ reply: await releaseReview(ports, id) }),
   },
 });
@@ -52,6 +59,8 @@ interface WhiteLabelCommands {
   /** @returns the id of the operation */
   leave(leave: Leave, actor: Actor): Promise<string>;
   carryOut(claimed: Claimed): Promise<null>;
+  /** Lets an operation go on whose token an operator has checked. */
+  vouch(vouching: Vouching): Promise<null>;
   release(id: string): Promise<Claimed>;
 }
 
@@ -60,5 +69,6 @@ export const whiteLabelThroughActors = (actors: ActorSystem, kind: WhiteLabelKin
   wish: (wish, actor) => actors.ask(kind, participantOfDic(wish.dic), "WriteWish", { wish, actor }),
   leave: (leave, actor) => actors.ask(kind, `leave/${leave.participantId}`, "WriteLeave", { leave, actor }),
   carryOut: (claimed) => actors.ask(kind, claimed.participant, "CarryOut", claimed),
+  vouch: (vouching) => actors.ask(kind, `operation/${vouching.id}`, "Vouch", vouching),
   release: (id) => actors.ask(kind, `operation/${id}`, "ReleaseReview", id),
 });

@@ -257,7 +257,7 @@ export const VARIABLES = {
   WHITE_LABEL_SMP: secret(
     row<string | undefined>(
       "(our own SMP)",
-      "The SMP in which White Label puts participants, by its REST interface: https://USER:PASSWORD@HOST/PATH; empty: our own SMP and the SML.",
+      "The SMP in which White Label puts participants, by its REST interface: https://USER:PASSWORD@HOST/PATH; empty: our own SMP and the SML, where an operator vouches in production for the token of each registration.",
       urlOf("http", "https"),
       undefined,
     ),

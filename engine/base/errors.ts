@@ -379,7 +379,16 @@ export const ERRORS = {
     { sapi: "PARTICIPANT_UNDER_WAY" },
     "Another operation on this participant is open or under review; wait for its end.",
   ),
-  WHITE_LABEL_STATE: row(409, { sapi: "WHITE_LABEL_STATE" }, "Only an operation under review is released."),
+  WHITE_LABEL_STATE: row(
+    409,
+    { sapi: "WHITE_LABEL_STATE" },
+    "Only an operation under review is released, and only one that waits for it is vouched for; read it again.",
+  ),
+  VERIFICATION_MISMATCH: row(
+    422,
+    { sapi: "VERIFICATION_MISMATCH" },
+    "The operation came with another token than this; nothing has changed. Vouch with the token that was checked, or release the operation.",
+  ),
   REGISTRY_SILENT: row(
     503,
     { sapi: "REGISTRY_SILENT", retryable: true },

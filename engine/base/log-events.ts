@@ -70,6 +70,8 @@ export const LOG_EVENTS = {
     "The SMP of WHITE_LABEL_SMP does not let us in or has switched off what we ask for; mend its user, password or settings.",
   "whitelabel.failed": "Operations on participants could not be taken up; they are looked for again.",
   "whitelabel.review": "Nobody knows what the registry did; an operator has to ask it and release the operation.",
+  "whitelabel.unvouched":
+    "A token came that the registry cannot check; an operator has to check it, and vouch for the operation or release it.",
   "meter.failed": "What is paid for could not be counted; it is tried again.",
   "provider.not_registered":
     "Our own participant as a provider is not registered in the network; run kurier participants register --provider.",

@@ -14,14 +14,17 @@ export type WhiteLabelState = (typeof WHITE_LABEL_STATES)[number];
 
 /**
  * What moves an operation: the registry has written, what was written is bound here, the registry has refused, nobody
- * knows what it did, or a person has ended the review after the registry was asked.
+ * knows what it did, a person has vouched for its token, or a person has ended the review after the registry was asked.
  */
-export const WHITE_LABEL_TRIGGERS = ["written", "bound", "refused", "unknown", "released"] as const;
+export const WHITE_LABEL_TRIGGERS = ["written", "bound", "refused", "unknown", "vouched", "released"] as const;
 export type WhiteLabelTrigger = (typeof WHITE_LABEL_TRIGGERS)[number];
 
 const review = { to: "manual_review", emits: [] } as const;
 
-/** An operation in review ends as succeeded where the registry says that it is done, and as released where not. */
+/**
+ * An operation whose token the registry cannot check begins in review. One whose outcome nobody knows ends as succeeded
+ * where the registry says that it is done, and as released where not.
+ */
 export const whiteLabelLifecycle = {
   processing: {
     written: { to: "smp_succeeded", emits: [] },
@@ -29,7 +32,11 @@ export const whiteLabelLifecycle = {
     unknown: review,
   },
   smp_succeeded: { bound: { to: "succeeded", emits: [] }, unknown: review },
-  manual_review: { written: { to: "smp_succeeded", emits: [] }, released: { to: "released", emits: [] } },
+  manual_review: {
+    written: { to: "smp_succeeded", emits: [] },
+    vouched: { to: "processing", emits: [] },
+    released: { to: "released", emits: [] },
+  },
   succeeded: {},
   rejected: {},
   released: {},

@@ -14,8 +14,10 @@ import {
   readWhiteLabelOperation,
   readWhiteLabelParticipant,
   readWhiteLabelParticipants,
+  UNVOUCHED,
   whiteLabelView,
 } from "../../engine/identity/white-label/reads.js";
+import type { Vouching } from "../../engine/identity/white-label/vouching.js";
 import { startWhiteLabelWorker } from "../../engine/identity/white-label/worker.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
 import { PARTICIPANT_CAPABILITIES } from "../../engine/peppol/discovery/capabilities.js";
@@ -51,6 +53,7 @@ export function openWhiteLabelRegistry(
   if (config.WHITE_LABEL_SMP === undefined)
     return ownRegistry({
       registrations,
+      isProduction: config.ENVIRONMENT === "production",
       isOwn: async (key) => (await findOwnParticipant(sql, key)) !== undefined,
       newMigrationCode: newMigrationKey,
     });
@@ -102,7 +105,9 @@ export function startWhiteLabel(base: Base, parts: Parts) {
     wish: async (wish: WhiteLabelWish, actor: Actor) => {
       const { id, isNew } = await commands.wish(wish, actor);
       worker.poke();
-      return { operation: whiteLabelView(await untilEnded(ports, id)), isNew };
+      const row = await untilEnded(ports, id);
+      if (isNew && row.errorCode === UNVOUCHED) log.warn("whitelabel.unvouched");
+      return { operation: whiteLabelView(row), isNew };
     },
     leave: async (leave: { readonly integratorId: IntegratorId; readonly participantId: string }, actor: Actor) => {
       const id = await commands.leave(leave, actor);
@@ -119,6 +124,11 @@ export function startWhiteLabel(base: Base, parts: Parts) {
     /** Operations of everybody, for operators. */
     list: async (status: WhiteLabelState | undefined) =>
       (await orTemporary(listWhiteLabel(sql, status, LIMITS.operator_page_max))).map(whiteLabelView),
+    vouch: async (vouching: Vouching) => {
+      await commands.vouch(vouching);
+      worker.poke();
+      return whiteLabelView(await untilEnded(ports, vouching.id));
+    },
     release: async (id: string) => whiteLabelView(await commands.release(id)),
   };
 }

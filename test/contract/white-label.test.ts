@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { SCOPES } from "../../engine/base/scopes.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { invoiceXml, accessToken, send, sendParts, startTestEngine } from "../support/engine.js";
+import { http, invoiceXml, accessToken, send, sendParts, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { serverForms } from "../support/gateway.js";
@@ -78,6 +78,43 @@ describe.each(serverForms)("White Label in the %s form", (form) => {
     expect((await send(t.sandbox, own, sendParts(`0245:${dic}`, sender.participantId, back))).status).toBe(202);
   });
 
+  // enterprise.md, Connector: "create a document" for a firm that came by White Label, which names neither tax nor address
+  test("a registered firm invoices with tax once an operator has said what stands of it in its invoices", async () => {
+    const dic = newDic();
+    const made = await register(wishOf(dic, { legalName: "Čučoriedka s. r. o." }));
+    const invoice = () => ({
+      customerRef: `ref-${dic}`,
+      externalId: randomUUID(),
+      number: `WL-${dic}`,
+      buyerReference: "4100",
+      dueDate: "2027-12-31",
+      recipient: { country: "SK", name: "Buyer", taxId: t.sandbox.receiver.participantId.replace(/^0245:/, "") },
+      lines: [{ description: "Papier", quantity: 2, unitPrice: "10.00", vatRate: 23 }],
+    });
+    const untold = await call("POST /connector/documents", invoice());
+    expect([untold.status, untold.text.includes("JSON-VAT-SELLER")], untold.text).toEqual([422, true]);
+    const facts = { ico: "51234567", icDph: `SK${dic}`, street: "Poštová 3", city: "Poprad", zip: "058 01" };
+    const told = await http(
+      "PATCH",
+      `${t.sandbox.adminUrl}/admin/firms/${String(made.json["firmId"])}`,
+      { authorization: `Bearer ${t.sandbox.admin.token}`, "content-type": "application/json" },
+      JSON.stringify(facts),
+    );
+    expect(told.status, told.text).toBe(200);
+    const sent = await call("POST /connector/documents", invoice());
+    expect([sent.status, sent.json["amounts"]], sent.text).toEqual([
+      201,
+      { withoutTax: "20.00", tax: "4.60", total: "24.60", due: "24.60" },
+    ]);
+    const ubl = await call(`GET /connector/documents/${String(sent.json["id"])}/ubl?customerRef=ref-${dic}`);
+    const [, supplier = ""] =
+      /<cac:AccountingSupplierParty>(.*?)<\/cac:AccountingSupplierParty>/su.exec(ubl.text) ?? [];
+    for (const fact of [...Object.values(facts), "Čučoriedka s. r. o.", `schemeID="0245">${dic}<`])
+      expect(supplier, fact).toContain(fact);
+    const shown = await call(`GET /white-label/participants/${String(made.json["participantId"])}`);
+    expect(shown.json).toMatchObject({ ico: facts.ico, icDph: facts.icDph });
+  });
+
   // "200 may be returned for a repeat of the same body and key"
   test("a repeat of the same key and body answers the same operation; another body under the key is refused", async () => {
     const [dic, key] = [newDic(), randomUUID()];
@@ -112,6 +149,17 @@ describe.each(serverForms)("White Label in the %s form", (form) => {
   ])("a registration with %j is 400 and names %s, without its value", async (changes, field) => {
     const { status, text } = await register(wishOf(newDic(), changes));
     expect([status, text.includes(`"field":"${field}"`), text.includes("with space")]).toEqual([400, true, false]);
+  });
+
+  // "The integrator never sends an endpoint profile and cannot change registry profiles or certificates."
+  test("an endpoint profile or a certificate in a registration changes nothing", async () => {
+    const dic = newDic();
+    const made = await register(wishOf(dic, { endpointProfile: "theirs", endpointUrl: "https://theirs.example/as4" }));
+    expect(made.status, made.text).toBe(201);
+    const shown = await call(`GET /white-label/participants/${String(made.json["participantId"])}`);
+    expect(shown.json["endpointProfile"]).toBe("managed");
+    const looked = await call(`GET /peppol/participants/0245/${dic}`);
+    expect([looked.status, looked.text.includes("theirs")]).toEqual([200, false]);
   });
 
   // "An existing local identity is not taken over by a second registration or migration."
@@ -287,6 +335,26 @@ describe.each(serverForms)("White Label in the %s form", (form) => {
     expect((await api(t, stranger, "GET /customers")).json).toEqual({ customers: [], nextCursor: null });
   });
 
+  // "POST /customers … separate Idempotency-Key"; rulings: "GET /customers → {customers,nextCursor}"
+  test("a key of a registration is another than the same key of a customer, and customers are listed page by page", async () => {
+    const theirs = await tokenOf(t, (await newPartner(t)).key);
+    const dics = [newDic(), newDic(), newDic()];
+    const wished = { body: wishOf(dics[0] ?? ""), headers: { "idempotency-key": dics[0] ?? "" } };
+    expect((await api(t, theirs, "POST /white-label/participants/registrations", wished)).status).toBe(201);
+    for (const dic of dics) {
+      const { customerRef, companyEmail } = wishOf(dic);
+      const body = { customerRef, relationship: "represented", customerAuthorization: "Mandát", dic, companyEmail };
+      const made = await api(t, theirs, "POST /customers", { body, headers: { "idempotency-key": dic } });
+      expect([made.status, made.json["customerRef"]], made.text).toEqual([201, customerRef]);
+    }
+    const dicsOf = ({ json }: HttpAnswer) => (json["customers"] as { dic: string }[]).map(({ dic }) => dic);
+    const first = await api(t, theirs, "GET /customers?limit=2");
+    const rest = await api(t, theirs, `GET /customers?limit=2&cursor=${String(first.json["nextCursor"])}`);
+    expect([dicsOf(first), dicsOf(rest), rest.json["nextCursor"]]).toEqual([dics.slice(0, 2), dics.slice(2), null]);
+    for (const query of ["limit=0", "limit=101", "cursor=x"])
+      expect((await api(t, theirs, `GET /customers?${query}`)).status).toBe(400);
+  });
+
   // "These calls never accept X-Firm-Id. Scopes: participants:read, participants:write, participants:migrate."
   test.each([
     ["POST /white-label/participants/registrations", "participants:write"],
@@ -333,6 +401,7 @@ describe("White Label in production", () => {
           legalName: undefined,
           secret: sealed,
           body: sealed,
+          isUnvouched: true,
         },
         {
           isProduction: true,

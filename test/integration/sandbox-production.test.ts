@@ -1,9 +1,13 @@
-/** The sandbox's participants with a fate exist in the sandbox alone: production has neither their rows nor their names. */
-import { execFileSync } from "node:child_process";
+/**
+ * What production does not share with the sandbox: participants with a fate are not there, neither their rows nor their
+ * names, and nobody is published because somebody claims an identity.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
@@ -12,14 +16,25 @@ import { FATES } from "../../engine/sandbox/fates.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { startEngine } from "../../gateway/main.js";
 import type { Engine } from "../../gateway/main.js";
+import { SCOPES } from "../../engine/base/scopes.js";
+import { createIntegrator } from "../../engine/identity/firms.js";
+import { createKey } from "../../engine/identity/keys.js";
+import { accessToken, http } from "../support/engine.js";
+import type { HttpAnswer } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
+import { PROJECT } from "../support/process.js";
 
 const TOKEN = "an-operators-token-of-at-least-32-characters";
 const place = mkdtempSync(join(tmpdir(), "kurier-test-"));
 const dataDir = join(place, "data");
+const MASTER_KEY = Buffer.alloc(32, 7);
+const lines: string[] = [];
 let db: TestDatabase;
 let engine: Engine;
+/** Of a command beside the engine. */
+let environment: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
   await buildIfNeeded();
@@ -39,15 +54,28 @@ beforeAll(async () => {
       DATA_DIR: dataDir,
       DATABASE_URL: db.url,
       NATS_URL: "embedded",
-      MASTER_KEY: Buffer.alloc(32, 7),
+      MASTER_KEY,
       VALIDATOR_THREADS: 1,
       ADMIN_TOKEN: TOKEN,
       AS4_KEYSTORE: store,
       AS4_KEYSTORE_PASSWORD: "secret",
       PEPPOL_TRUST_DIR: join(folder, "trust"),
     },
-    { transport: "as4", logTo: { write: () => undefined } },
+    { transport: "as4", logTo: { write: (line) => lines.push(line) } },
   );
+  environment = {
+    PATH: process.env["PATH"] ?? "",
+    ENVIRONMENT: "production",
+    REVOCATION: "off",
+    PUBLIC_URL: "https://kurier.example",
+    DATA_DIR: dataDir,
+    DATABASE_URL: db.url,
+    MASTER_KEY: MASTER_KEY.toString("base64"),
+    ADMIN_TOKEN: TOKEN,
+    AS4_KEYSTORE: store,
+    AS4_KEYSTORE_PASSWORD: "secret",
+    PEPPOL_TRUST_DIR: join(folder, "trust"),
+  };
 });
 afterAll(async () => {
   await engine.stop();
@@ -81,4 +109,100 @@ test("production publishes none of the participants, names none of them in its r
     expect([id, group.status]).toEqual([id, 404]);
   }
   expect(readdirSync(dataDir, { recursive: true }).filter((name) => String(name).includes("peer"))).toEqual([]);
+});
+
+describe("White Label over our own SMP in production", () => {
+  const DIC = "2199000555";
+  const at = (path: string): string => `${engine.publicUrl}${path}`;
+  const asOperator = { authorization: `Bearer ${TOKEN}` };
+  const operator = (path: string, body?: object): Promise<HttpAnswer> =>
+    http(
+      "POST",
+      `${engine.adminUrl}/admin/white-label/operations/${path}`,
+      { ...asOperator, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      body === undefined ? undefined : JSON.stringify(body),
+    );
+  const smpStatus = async (dic: string): Promise<number> =>
+    (await fetch(at(`/smp/${encodeURIComponent(`iso6523-actorid-upis::0245:${dic}`)}`))).status;
+  let authorization: string;
+
+  const register = (dic: string, verificationToken: string, key: string = randomUUID()): Promise<HttpAnswer> =>
+    http(
+      "POST",
+      at("/api/v1/white-label/participants/registrations"),
+      { authorization, "content-type": "application/json", "idempotency-key": key },
+      JSON.stringify({ customerRef: `ref-${dic}`, dic, companyEmail: "firma@firma.example", verificationToken }),
+    );
+  const operation = async (id: unknown): Promise<Record<string, unknown>> =>
+    (await http("GET", at(`/api/v1/white-label/operations/${String(id)}`), { authorization })).json;
+
+  beforeAll(async () => {
+    const ports = { sql: db.sql, clock: systemClock, environment: "production" } as const;
+    const integratorId = await createIntegrator(ports, { name: "Účtovníctvo Plus", productionAuthorized: true });
+    const key = await createKey(ports, { owner: { integratorId }, scopes: SCOPES, name: "Test key" });
+    if (typeof key === "string") throw new Error(`no key: ${key}`);
+    const credentials = { clientId: key.id, clientSecret: key.secret };
+    authorization = `Bearer ${await accessToken({ sapiBaseUrl: at("/sapi/v1") }, credentials)}`;
+  });
+
+  test("nobody is published on a claim: an operator vouches with the token that was checked, and with no other", async () => {
+    const key = randomUUID();
+    const asked = await register(DIC, "token-of-the-authority", key);
+    expect([asked.status, asked.json], asked.text).toMatchObject([
+      202,
+      { status: "manual_review", reviewRequired: true, error: { code: "VERIFICATION_REQUIRED" }, firmId: null },
+    ]);
+    const id = String(asked.json["id"]);
+    expect(asked.headers.get("location")).toBe(`/api/v1/white-label/operations/${id}`);
+    expect(await smpStatus(DIC)).toBe(404);
+    const wrong = await operator(`${id}/vouch`, { token: "token-of-somebody-else" });
+    expect([wrong.status, wrong.json["error"]]).toMatchObject([422, { code: "VERIFICATION_MISMATCH" }]);
+    expect([(await operation(id))["status"], await smpStatus(DIC)]).toEqual(["manual_review", 404]);
+    const vouched = await operator(`${id}/vouch`, { token: "token-of-the-authority" });
+    expect([vouched.status, vouched.json], vouched.text).toMatchObject([200, { status: "succeeded", error: null }]);
+    expect(await smpStatus(DIC)).toBe(200);
+    const again = await register(DIC, "token-of-the-authority", key);
+    expect([again.status, again.json["id"], again.json["status"]]).toEqual([200, id, "succeeded"]);
+    const stored = await db.sql`select secret_sealed as sealed from white_label_operation where id = ${id}`;
+    const audited = await db.sql`
+      select actor_type as actor from audit_entry where target_id = ${id} and event = 'white_label.vouched'`;
+    expect([stored, audited]).toEqual([[{ sealed: null }], [{ actor: "operator" }]]);
+    const late = await operator(`${id}/vouch`, { token: "token-of-the-authority" });
+    expect([late.status, late.json["error"]]).toMatchObject([409, { code: "WHITE_LABEL_STATE" }]);
+    expect((await operator(`${randomUUID()}/vouch`, { token: "x" })).status).toBe(404);
+    expect(JSON.stringify(lines)).not.toContain("token-of");
+  });
+
+  test("an operator who vouches for nothing releases the operation: nobody is published, and the identity is free", async () => {
+    const dic = "2199000556";
+    const { json } = await register(dic, "made-up");
+    const released = await operator(`${String(json["id"])}/release`);
+    expect([released.status, released.json["status"]], released.text).toEqual([200, "released"]);
+    expect(await operation(json["id"])).toMatchObject({
+      error: { message: expect.stringContaining("send it again under a new Idempotency-Key") as unknown },
+    });
+    expect([await smpStatus(dic), (await register(dic, "another")).status]).toEqual([404, 202]);
+  });
+
+  test("kurier white-label vouch reads the token from standard input and says when it is another one", async () => {
+    const { json } = await register("2199000557", "given-out");
+    const id = String(json["id"]);
+    const vouch = (token: string) => {
+      const { status, stdout, stderr } = spawnSync(
+        process.execPath,
+        [join(PROJECT, "gateway/kurier.mjs"), "white-label", "vouch", id],
+        { env: environment, input: `${token}\n`, encoding: "utf8", timeout: 60_000 },
+      );
+      return { status, stdout, stderr };
+    };
+    expect(vouch("made-up")).toMatchObject({
+      status: 1,
+      stdout: "",
+      stderr: expect.stringContaining("another token") as unknown,
+    });
+    const vouched = vouch("given-out");
+    expect([vouched.status, vouched.stderr]).toEqual([0, ""]);
+    expect(JSON.parse(vouched.stdout)).toEqual({ id, status: "processing" });
+    await eventually("the engine has registered it", async () => (await operation(id))["status"] === "succeeded");
+  });
 });

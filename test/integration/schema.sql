@@ -1300,6 +1300,7 @@ table white_label_operation
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
   completed_at timestamp with time zone
+  vouched_at timestamp with time zone
   constraint white_label_operation_check: CHECK (((status = ANY (ARRAY['processing'::text, 'smp_succeeded'::text])) = (due_at IS NOT NULL)))
   constraint white_label_operation_check1: CHECK (((status = ANY (ARRAY['succeeded'::text, 'rejected'::text, 'released'::text])) = (completed_at IS NOT NULL)))
   constraint white_label_operation_check2: CHECK (((secret_key_id IS NULL) = (secret_sealed IS NULL)))
@@ -5060,6 +5061,23 @@ AS $function$
     for key share
   ) as s cross join unnest(p_events, p_data) as t (id, data)
   returning id, event_id
+$function$
+
+CREATE OR REPLACE FUNCTION public.vouch_white_label(p_id uuid, p_version integer, p_now timestamp with time zone, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_integrator uuid;
+begin
+  update white_label_operation set status = 'processing', error_code = null, due_at = p_now, claimed_until = null,
+    asked_at = null, vouched_at = p_now, version = version + 1, updated_at = p_now
+  where id = p_id and version = p_version and status = 'manual_review'
+  returning integrator_id into v_integrator;
+  if not found then return false; end if;
+  perform append_audit(p_audit, 'white_label.vouched', null, v_integrator, 'white_label_operation', p_id::text, '{}');
+  return true;
+end
 $function$
 
 CREATE OR REPLACE FUNCTION public.webhook_endpoint_of(p_owner uuid, p_origin text)

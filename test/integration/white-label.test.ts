@@ -514,8 +514,11 @@ test("a participant whose migration code was lost on its way gets another, once 
 test("a registry that does not let a participant go for another reason has refused it", async () => {
   const dic = newDic();
   const { json } = await post("registrations", wishOf(dic));
-  smp.groups.delete(`0245:${dic}`);
   const leave = `POST /white-label/participants/${String(json["participantId"])}/migration-code`;
+  smp.fault = { at: "migration", does: 409 };
+  expect(faultOf(await api(node(), tokens[0], leave))).toEqual([422, "REGISTRY_REFUSED"]);
+  smp.fault = undefined;
+  smp.groups.delete(`0245:${dic}`);
   expect(faultOf(await api(node(), tokens[0], leave))).toEqual([422, "REGISTRY_REFUSED"]);
 });
 
@@ -572,6 +575,7 @@ describe("our own SMP as the registry", () => {
         change: () => Promise.resolve({ kind, state: undefined, code: "x" }),
         check: () => Promise.resolve({ kind, state: undefined, code: "x" }),
       },
+      isProduction: true,
       isOwn: () => Promise.resolve(false),
       newMigrationCode: () => "code",
     });
@@ -582,10 +586,28 @@ describe("our own SMP as the registry", () => {
     const lost = (): Promise<never> => Promise.reject(new Error("lost"));
     const registry = ownRegistry({
       registrations: { change: lost, check: lost },
+      isProduction: true,
       isOwn: () => Promise.resolve(false),
       newMigrationCode: () => "code",
     });
     expect(await registry.register(PARTICIPANT, "token")).toEqual({ kind: "unknown", code: "internal" });
     expect(await registry.holderOf(PARTICIPANT)).toBe("unknown");
+  });
+
+  test.each([
+    { isProduction: false, inSml: true, verified: ["registration", "migration_in"] },
+    { isProduction: false, inSml: false, verified: ["registration", "migration_in"] },
+    { isProduction: true, inSml: true, verified: ["migration_in"] },
+    { isProduction: true, inSml: false, verified: [] },
+  ])("$verified need nobody's word where production is $isProduction and an SML is there is $inSml", (row) => {
+    const no = (): Promise<never> => Promise.reject(new Error("nobody asks"));
+    const registry = ownRegistry({
+      registrations: row.inSml ? { change: no, check: no } : undefined,
+      isProduction: row.isProduction,
+      isOwn: () => Promise.resolve(false),
+      newMigrationCode: () => "code",
+    });
+    const types = ["registration", "migration_in"] as const;
+    expect(types.filter((type) => registry.verifies(type))).toEqual(row.verified);
   });
 });

@@ -24,6 +24,7 @@ import {
   insertWhiteLabel,
   insertWhiteLabelLeave,
   moveWhiteLabel,
+  UNVOUCHED,
 } from "../../storage/identity/white-label.js";
 import type { SealedText, WhiteLabelCreation, WhiteLabelRow } from "../../storage/identity/white-label.js";
 import type { Sealer } from "../../storage/sealer.js";
@@ -99,7 +100,7 @@ const digestOf = (wish: WhiteLabelWish): Buffer =>
  * IDEMPOTENCY_REUSED, TEMPORARY
  */
 export async function writeWish(
-  { sql, clock, sealer, environment }: WhiteLabelPorts,
+  { sql, clock, sealer, registry, environment }: WhiteLabelPorts,
   wish: WhiteLabelWish,
   actor: Actor,
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
@@ -115,6 +116,7 @@ export async function writeWish(
         participant: participantOfDic(wish.dic),
         secret: seal(sealer, Buffer.from(secret), operationContext(id, "secret")),
         body: seal(sealer, digest, operationContext(id, "body")),
+        isUnvouched: !registry.verifies(wish.operationType),
       },
       { isProduction: environment === "production", audit: stampOf(actor, clock), now: clock.now() },
     ),
@@ -219,8 +221,10 @@ export async function carryOut(ports: WhiteLabelPorts, claimed: WhiteLabelRow): 
   const { clock, sealer, log } = ports;
   const outcome = await askRegistry(ports, claimed);
   const now = clock.now();
-  const isTooLate = now - claimed.createdAt.getTime() > LIMITS.white_label_give_up_ms;
-  const { trigger, code } = AFTER[outcome.kind];
+  const isTooLate = now - (claimed.vouchedAt ?? claimed.createdAt).getTime() > LIMITS.white_label_give_up_ms;
+  // Whoever lets a participant go takes nothing over: whatever stands against it, the registry does not do it.
+  const isRefusedLeave = claimed.operationType === "migration_out" && outcome.kind === "conflict";
+  const { trigger, code } = AFTER[isRefusedLeave ? "refused" : outcome.kind];
   const status = after(claimed.status, trigger ?? (isTooLate ? "refused" : undefined));
   const { migrationCode } = outcome;
   const isMoved = await moveTo(ports, claimed, {
@@ -285,7 +289,8 @@ export async function releaseReview(ports: WhiteLabelPorts, id: string): Promise
   const row = await orTemporary(findWhiteLabel(sql, id, undefined));
   if (row === undefined) throw new Refusal("NOT_FOUND");
   if (row.status !== "manual_review") throw new Refusal("WHITE_LABEL_STATE");
-  const holder = await registry.holderOf(row.participant);
+  // Where nobody vouched, the registry was not asked, and whatever it has is not this operation's.
+  const holder = row.errorCode === UNVOUCHED ? "nobody" : await registry.holderOf(row.participant);
   if (holder === "unknown") throw new Refusal("REGISTRY_SILENT");
   // Who leaves is ours until the other provider has it; its code was lost, so that the next one is asked for anew. What
   // another firm of this engine has been given meanwhile is ours as well, and not by this operation.

@@ -16,6 +16,7 @@ import {
   insertWhiteLabelCustomer,
   listWhiteLabelCustomers,
   listWhiteLabelParticipants,
+  UNVOUCHED,
 } from "../../storage/identity/white-label.js";
 import type {
   CustomerCreation,
@@ -27,7 +28,7 @@ import type {
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 
-export { listWhiteLabel, WHITE_LABEL_TYPES } from "../../storage/identity/white-label.js";
+export { listWhiteLabel, UNVOUCHED, WHITE_LABEL_TYPES } from "../../storage/identity/white-label.js";
 
 interface ReadPorts {
   readonly sql: Sql;
@@ -41,6 +42,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   REGISTRY_REFUSED: ERRORS.REGISTRY_REFUSED.message,
   REGISTRY_UNAVAILABLE: "The registry could not be asked yet; it is asked again.",
   REGISTRY_UNKNOWN: "Nobody knows whether the registry has done it; the operator asks the registry.",
+  [UNVOUCHED]:
+    "The operator checks whether the verification token or the migration code is genuine; wait for it, and send nothing again meanwhile.",
   INTERRUPTED: "The registry was asked and the answer was lost; the operator asks the registry.",
   IDENTIFIER_TAKEN: ERRORS.IDENTIFIER_TAKEN.message,
   CUSTOMER_REF_CONFLICT: ERRORS.CUSTOMER_REF_CONFLICT.message,

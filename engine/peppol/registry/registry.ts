@@ -35,6 +35,11 @@ export interface WhiteLabelCapability {
 
 /** The registry. Its calls never throw. */
 export interface WhiteLabelRegistry {
+  /**
+   * Whether it checks by itself that a token or a code was given out for this participant; where it does not, a person
+   * has to, before it is asked.
+   */
+  verifies(operationType: "registration" | "migration_in"): boolean;
   /** Puts a new participant there. @param verificationToken what the tax authority has given the company for us */
   register(participant: ParticipantId, verificationToken: string): Promise<WhiteLabelOutcome>;
   /** Takes a participant over. @param migrationCode from the provider that lets it go */

@@ -44,6 +44,7 @@ export const AUDIT_EVENTS = [
   "webhook.disabled",
   "plan.changed",
   "white_label.requested",
+  "white_label.vouched",
   "white_label.ended",
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];

@@ -13,6 +13,9 @@ export const WHITE_LABEL_TYPES = ["registration", "migration_in", "migration_out
 /** What an operation does. */
 export type WhiteLabelType = (typeof WHITE_LABEL_TYPES)[number];
 
+/** The code of an operation under review whose token an operator must vouch for before the registry is asked. */
+export const UNVOUCHED = "VERIFICATION_REQUIRED";
+
 /** Something sealed, with the id of its key. */
 export interface SealedText {
   readonly keyId: string;
@@ -39,6 +42,8 @@ export interface WhiteLabelRow {
   readonly participantId: string | null;
   readonly errorCode: string | null;
   readonly createdAt: Date;
+  /** When an operator has vouched for its token. */
+  readonly vouchedAt: Date | null;
   readonly completedAt: Date | null;
 }
 
@@ -54,12 +59,14 @@ interface NewWhiteLabel {
   readonly legalName: string | undefined;
   readonly secret: SealedText;
   readonly body: SealedText;
+  /** Whether an operator must vouch for the secret before the registry is asked. */
+  readonly isUnvouched: boolean;
 }
 
 export type WhiteLabelCreation =
   "created" | "repeat" | "identity_taken" | "under_way" | "ref_conflict" | "not_authorized";
 
-/** Writes an operation, due at once, or says why there is none. */
+/** Writes an operation, due at once or under review, or says why there is none. */
 export async function insertWhiteLabel(
   sql: Sql,
   operation: NewWhiteLabel,
@@ -70,7 +77,8 @@ export async function insertWhiteLabel(
     id: operation.id,
     integrator_id: operation.integratorId,
     operation_type: operation.operationType,
-    status: "processing",
+    status: operation.isUnvouched ? "manual_review" : "processing",
+    error_code: operation.isUnvouched ? UNVOUCHED : null,
     version: 1,
     idempotency_key: operation.idempotencyKey,
     customer_ref: operation.customerRef,
@@ -80,7 +88,7 @@ export async function insertWhiteLabel(
     legal_name: operation.legalName ?? null,
     secret_key_id: operation.secret.keyId,
     body_key_id: operation.body.keyId,
-    due_at: at,
+    due_at: operation.isUnvouched ? null : at,
     created_at: at,
     updated_at: at,
   };
@@ -114,7 +122,8 @@ const columns = (sql: Sql) => sql`
   customer_ref as "customerRef", dic, participant_key as participant, company_email as "companyEmail",
   legal_name as "legalName", secret_key_id as "secretKeyId", secret_sealed as "secretSealed",
   body_key_id as "bodyKeyId", body_sealed as "bodySealed", firm_id as "firmId", participant_id as "participantId",
-  error_code as "errorCode", created_at as "createdAt", completed_at as "completedAt"`;
+  error_code as "errorCode", created_at as "createdAt", vouched_at as "vouchedAt",
+  completed_at as "completedAt"`;
 
 /** @param integratorId whose it must be; undefined for an operator */
 export async function findWhiteLabel(
@@ -167,6 +176,17 @@ export async function moveWhiteLabel(
       ${move.dueAt === undefined ? null : isoInstant(move.dueAt)}, ${move.secret?.keyId ?? null},
       ${move.secret?.sealed ?? null}, ${isoInstant(now)}) as moved`;
   return rows[0]?.moved ?? false;
+}
+
+/** Writes that an operator vouches for an operation. @returns false when it is not what was read */
+export async function vouchWhiteLabel(
+  sql: Sql,
+  { id, version, audit }: { readonly id: string; readonly version: number; readonly audit: AuditStamp },
+  now: Instant,
+): Promise<boolean> {
+  const rows = await sql<{ readonly vouched: boolean }[]>`
+    select vouch_white_label(${id}, ${version}, ${isoInstant(now)}, ${stampParameter(sql, audit)}) as vouched`;
+  return rows[0]?.vouched ?? false;
 }
 
 /** Makes what the registry has done true here. */

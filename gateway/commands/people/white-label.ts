@@ -4,7 +4,7 @@ import { whiteLabelKind, whiteLabelThroughActors } from "../../../actors/registr
 import { startActors } from "../../../actors/system.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
-import { Refusal } from "../../../engine/base/errors.js";
+import { ERRORS, Refusal } from "../../../engine/base/errors.js";
 import type { ErrorName } from "../../../engine/base/errors.js";
 import { parseUuid } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
@@ -20,7 +20,7 @@ import { openWhiteLabelRegistry } from "../../start/white-label.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command, ExitCode } from "../command.js";
 import { withDatabase } from "../database.js";
-import { complain, print } from "../terminal.js";
+import { complain, print, readStandardInput } from "../terminal.js";
 
 /** What a refusal ends the command with, and what an operator is told; all others may be repeated later. */
 const REFUSED: Partial<Record<ErrorName, { readonly code: ExitCode; readonly sentence: string }>> = {
@@ -29,7 +29,10 @@ const REFUSED: Partial<Record<ErrorName, { readonly code: ExitCode; readonly sen
     code: EXIT.failed,
     sentence: "The operation is not under review; kurier white-label list shows how far each is.",
   },
+  VERIFICATION_MISMATCH: { code: EXIT.failed, sentence: ERRORS.VERIFICATION_MISMATCH.message },
 };
+
+type Commands = ReturnType<typeof whiteLabelThroughActors>;
 
 /** Tells why a review was not ended. @returns what the command ends with */
 function refused({ reason, message }: Refusal): ExitCode {
@@ -38,12 +41,8 @@ function refused({ reason, message }: Refusal): ExitCode {
   return code;
 }
 
-/**
- * Asks the registry in this process, which is one more node, and ends the review.
- * @returns the operation's status
- * @throws Refusal NOT_FOUND, WHITE_LABEL_STATE, REGISTRY_SILENT, TEMPORARY
- */
-async function release(sql: Sql, id: string): Promise<string> {
+/** Does something about an operation in this process, which is one more node. @throws Refusal of what is done */
+async function withCommands<Result>(sql: Sql, run: (commands: Commands) => Promise<Result>): Promise<Result> {
   const config = loadConfig();
   const clock = systemClock;
   const { keys } = await openOwnPki({ config, dataDir: config.DATA_DIR, clock, log: silentLog });
@@ -69,10 +68,30 @@ async function release(sql: Sql, id: string): Promise<string> {
       },
     );
     const ports = { sql, clock, log: silentLog, sealer, registry, environment: config.ENVIRONMENT };
-    return (await whiteLabelThroughActors(actors, whiteLabelKind(ports)).release(id)).status;
+    return await run(whiteLabelThroughActors(actors, whiteLabelKind(ports)));
   } finally {
     await close();
     await actors.stop();
+  }
+}
+
+/** The operation that a command is about. @throws UsageError */
+function operationIn(args: readonly string[]): string {
+  const { values } = parseArguments(args, {});
+  const id = parseUuid(values[0] ?? "");
+  if (id === undefined || values.length !== 1) throw new UsageError("Name one operation by its id.");
+  return id;
+}
+
+/** Does something about an operation and prints the status that it has then, or why it was not done. */
+async function ending(id: string, run: (commands: Commands) => Promise<string>): Promise<ExitCode> {
+  try {
+    const status = await withDatabase(loadConfig(), ({ sql }) => withCommands(sql, run));
+    print(JSON.stringify({ id, status }, null, 2));
+    return EXIT.ok;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return refused(error);
   }
 }
 
@@ -83,18 +102,28 @@ const releaseCommand: Command = {
     "kurier white-label release ID",
     "The operation succeeds where the registry has done it, and is released where it has not; the participant is free then.",
   ],
+  run: (args) => {
+    const id = operationIn(args);
+    return ending(id, async (commands) => (await commands.release(id)).status);
+  },
+};
+
+const vouchCommand: Command = {
+  name: "white-label vouch",
+  summary: "Vouch for an operation whose token our own SMP cannot check, by the token that was checked.",
+  usage: [
+    "kurier white-label vouch ID < FILE",
+    "Ask the tax authority, or the present provider of a company that moves, which token it gave out; its text is read from standard input.",
+    "The operation goes on where it came with the same token; with another one nothing changes.",
+  ],
   run: async (args) => {
-    const { values } = parseArguments(args, {});
-    const id = parseUuid(values[0] ?? "");
-    if (id === undefined || values.length !== 1) throw new UsageError("Name one operation by its id.");
-    try {
-      const status = await withDatabase(loadConfig(), ({ sql }) => release(sql, id));
-      print(JSON.stringify({ id, status }, null, 2));
-      return EXIT.ok;
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      return refused(error);
-    }
+    const id = operationIn(args);
+    const token = (await readStandardInput()).toString("utf8").trim();
+    if (token === "") throw new UsageError("Give the token that was checked on standard input.");
+    return ending(id, async (commands) => {
+      await commands.vouch({ id, token });
+      return "processing";
+    });
   },
 };
 
@@ -118,4 +147,4 @@ const listCommand: Command = {
 };
 
 /** Commands of White Label. */
-export const whiteLabelCommands: readonly Command[] = [listCommand, releaseCommand];
+export const whiteLabelCommands: readonly Command[] = [listCommand, vouchCommand, releaseCommand];

@@ -2,6 +2,7 @@
 import { z } from "zod";
 
 import { parseUuid } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import type { WhiteLabelOperation } from "../../../engine/identity/white-label/reads.js";
 import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
 import type { WhiteLabelState } from "../../../engine/lifecycle/white-label.js";
@@ -10,11 +11,20 @@ import type { Route } from "../../contract/route.js";
 
 interface AdminWhiteLabelPorts {
   list(status: WhiteLabelState | undefined): Promise<readonly WhiteLabelOperation[]>;
+  /** Lets an operation go on whose token an operator has checked, and waits some seconds for its end. */
+  vouch(vouching: { readonly id: string; readonly token: string }): Promise<WhiteLabelOperation>;
   release(id: string): Promise<WhiteLabelOperation>;
 }
 
 const COMMON = { mounts: ["/admin"], family: "admin", credential: "admin", tag: "White Label" } as const;
 const json = z.record(z.string(), z.unknown());
+const params = z.object({
+  id: z.string().transform((text, context): string => {
+    const id = parseUuid(text);
+    if (id === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
+    return id ?? z.NEVER;
+  }),
+});
 
 /** Rows for operators. */
 export const adminWhiteLabelRoutes = (ports: AdminWhiteLabelPorts): readonly Route[] => [
@@ -36,16 +46,25 @@ export const adminWhiteLabelRoutes = (ports: AdminWhiteLabelPorts): readonly Rou
     path: "/white-label/operations/{id}/release",
     summary: "Ask the registry who has the participant, and end the review by its answer",
     errors: ["NOT_FOUND", "WHITE_LABEL_STATE", "REGISTRY_SILENT", "TEMPORARY"],
+    request: { params },
+    responses: { 200: { description: "The operation as it is now.", schema: json } },
+    handler: async (request) => ({ status: 200, body: { ...(await ports.release(request.params.id)) } }),
+  }),
+  route({
+    ...COMMON,
+    operation: "admin_white_label_vouch",
+    method: "POST",
+    path: "/white-label/operations/{id}/vouch",
+    summary: "Vouch for an operation by naming the token that was checked, and let it go on",
+    errors: ["NOT_FOUND", "REQUEST_INVALID", "WHITE_LABEL_STATE", "VERIFICATION_MISMATCH", "TEMPORARY"],
     request: {
-      params: z.object({
-        id: z.string().transform((text, context): string => {
-          const id = parseUuid(text);
-          if (id === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-          return id ?? z.NEVER;
-        }),
-      }),
+      params,
+      body: z.object({ token: z.string().trim().min(1).max(LIMITS.verification_token_chars_max) }),
     },
     responses: { 200: { description: "The operation as it is now.", schema: json } },
-    handler: async ({ params }) => ({ status: 200, body: { ...(await ports.release(params.id)) } }),
+    handler: async ({ params: { id }, body: { token } }) => ({
+      status: 200,
+      body: { ...(await ports.vouch({ id, token })) },
+    }),
   }),
 ];

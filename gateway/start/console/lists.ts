@@ -1,4 +1,5 @@
 /** The pages of the console that list what operators look after. */
+import { UNVOUCHED } from "../../../engine/identity/white-label/reads.js";
 import { isoInstant } from "../../../engine/base/clock.js";
 import type { OnboardingId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
@@ -147,7 +148,16 @@ async function whiteLabelSheet({ whiteLabel }: Parts, id: string): Promise<Sheet
       ["Fault", operation.error?.message ?? "none is known"],
     ],
     sections: [],
-    actions: [{ path: "actions/release-white-label", id, words: "ask the registry and end this review" }],
+    actions: [
+      {
+        path: "actions/release-white-label",
+        id,
+        words:
+          operation.error?.code === UNVOUCHED
+            ? "end this operation; nobody vouches for its token"
+            : "ask the registry and end this review",
+      },
+    ],
   };
 }
 
