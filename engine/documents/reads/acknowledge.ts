@@ -16,6 +16,8 @@ interface AcknowledgePorts {
 export interface AcknowledgedReply {
   readonly acknowledgedAt: string;
   readonly reference: string | null;
+  /** Whether this request was the one. */
+  readonly isFirst: boolean;
 }
 
 /**
@@ -30,6 +32,6 @@ export async function acknowledgeOwned(
 ): Promise<AcknowledgedReply> {
   const { direction, participantId } = await ownerOf(sql, firmId, document.id);
   if (direction !== "inbound") throw new Refusal("NOT_FOUND");
-  const { at, reference } = await give({ firmId, participantId }, document);
-  return { acknowledgedAt: isoInstant(at), reference };
+  const { at, ...kept } = await give({ firmId, participantId }, document);
+  return { acknowledgedAt: isoInstant(at), ...kept };
 }

@@ -356,6 +356,8 @@ export async function findReceivedState(
 export interface Acknowledgement {
   readonly at: Instant;
   readonly reference: string | null;
+  /** Whether this request was the one; of many at once, one is. */
+  readonly isFirst: boolean;
 }
 
 /** Marks as processed, whichever interface says so. @returns undefined when the mailbox has no such document */
@@ -368,12 +370,21 @@ export async function acknowledgeReceived(
     readonly reference?: string | undefined;
   },
 ): Promise<Acknowledgement | undefined> {
-  const [row] = await sql<{ readonly acknowledged_at: Date; readonly client_reference: string | null }[]>`
-    select acknowledged_at, client_reference from acknowledge_received(
-      ${request.id}, ${request.participantKey}, ${request.firmId}, ${new Date(request.now)},
-      ${request.reference ?? null}
-    )`;
-  return row === undefined ? undefined : { at: row.acknowledged_at.getTime(), reference: row.client_reference };
+  const [row] = await sql<
+    { readonly acknowledged_at: Date; readonly client_reference: string | null; readonly is_first: boolean }[]
+  >`
+    select a.acknowledged_at, a.client_reference, held.status <> 'ACKNOWLEDGED' as is_first
+    from (
+      select r.id, r.status from received_document as r
+      where r.id = ${request.id} and r.participant_key = ${request.participantKey} and r.firm_id = ${request.firmId}
+      for update
+    ) as held
+    cross join lateral acknowledge_received(
+      held.id, ${request.participantKey}, ${request.firmId}, ${new Date(request.now)}, ${request.reference ?? null}
+    ) as a`;
+  return row === undefined
+    ? undefined
+    : { at: row.acknowledged_at.getTime(), reference: row.client_reference, isFirst: row.is_first };
 }
 
 /** How many documents have been held since then or longer. */

@@ -166,9 +166,9 @@ export const connectorRecordRoutes = (ports: RecordPorts): readonly Route[] => [
       },
     },
     errors: ["NOT_FOUND", "REQUEST_INVALID", "TEMPORARY"],
-    handler: async ({ params, body, firm, receivedAt }) => {
+    handler: async ({ params, body, firm }) => {
       const id = params.documentId as ReceivedDocumentId;
-      const { acknowledgedAt, reference } = await ports.acknowledge(firm.firmId, id, body?.reference);
+      const { acknowledgedAt, reference, isFirst } = await ports.acknowledge(firm.firmId, id, body?.reference);
       return {
         status: 200,
         body: {
@@ -177,7 +177,7 @@ export const connectorRecordRoutes = (ports: RecordPorts): readonly Route[] => [
           state: "processed" as const,
           processedAt: acknowledgedAt,
           reference,
-          idempotent: Date.parse(acknowledgedAt) < receivedAt,
+          idempotent: !isFirst,
         },
       };
     },
