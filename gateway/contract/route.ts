@@ -177,6 +177,8 @@ interface RequestFacts {
   readonly addressGroup: string;
   /** Aborts when the client goes away or the request runs out of time. A commit under way must not listen to it. */
   readonly signal: AbortSignal;
+  /** The UTF-8 octets of a text of the body; where the row names its member as `octets`, the text stands for them. */
+  octetsOf(text: string): Promise<Buffer>;
   /** Value of a request header by its lower-case name; of repeated ones the first. */
   header(name: string): string | undefined;
 }
@@ -257,6 +259,8 @@ interface RequestSpec<P, Q, B> {
   readonly accepts?: readonly BodyKind[];
   /** Bytes; beyond: 413. @default LIMITS.request_small_body_bytes_max */
   readonly body_bytes_max?: number;
+  /** A member of the JSON body that the handler asks for by `octetsOf`: a long one is never a text. @default none */
+  readonly octets?: string;
 }
 
 interface RouteSpec<
@@ -293,6 +297,7 @@ export interface Route extends RowBase {
     readonly body: z.ZodType | undefined;
     readonly accepts: readonly BodyKind[];
     readonly body_bytes_max: number;
+    readonly octets: string | undefined;
   };
   readonly responses: ResponseSpecs;
   handler(request: AnyRequest): Promise<Reply> | Reply;
@@ -326,6 +331,7 @@ export function route<
       body: request.body,
       accepts: request.accepts ?? ["json"],
       body_bytes_max: request.body_bytes_max ?? LIMITS.request_small_body_bytes_max,
+      octets: request.octets,
     },
     handler: (any: AnyRequest) => spec.handler(any as RouteRequest<Out<P>, Out<Q>, Out<B>, C, X, I>),
   };

@@ -7,6 +7,7 @@ import { LIMITS } from "../../engine/base/limits.js";
 import type { HeaderList } from "../http/headers.js";
 import { decodeUtf8, parseJsonObject } from "./json.js";
 import { parseLargeJsonObject } from "./large-json.js";
+import type { LargeJson } from "./large-json.js";
 import { BODY_KINDS } from "../contract/route.js";
 import type { BodyKind, Route } from "../contract/route.js";
 
@@ -57,9 +58,9 @@ export function decodeBody(row: Route, headers: HeaderList, bytes: Buffer): unkn
  * The same for a body so large that reading it at once would hold up all others; undefined for one that is not.
  * @throws Refusal MEDIA_TYPE, BODY_MALFORMED
  */
-export const decodeLargeBody = (row: Route, headers: HeaderList, bytes: Buffer): Promise<unknown> | undefined =>
+export const decodeLargeBody = (row: Route, headers: HeaderList, bytes: Buffer): Promise<LargeJson> | undefined =>
   bytes.length > LIMITS.payload_slice_bytes && bodyKind(row, headers, false) === "json"
-    ? parseLargeJsonObject(bytes)
+    ? parseLargeJsonObject(bytes, row.request.octets)
     : undefined;
 
 /** @throws Refusal REQUEST_INVALID for a bad escape or a name that comes twice */

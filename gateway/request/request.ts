@@ -8,12 +8,14 @@ import type { Caller, FirmContext, ParticipantContext } from "../../engine/ident
 import { newRequestId, parseRequestId } from "../../engine/base/ids.js";
 import type { RequestId } from "../../engine/base/ids.js";
 import { errorFields } from "../../engine/base/log.js";
+import { utf8InSlices } from "../../engine/base/memory/slices.js";
 import { isTracing, openRequestSpan, traced, withinSpan } from "../../engine/base/tracing/tracing.js";
 import type { RequestSpan } from "../../engine/base/tracing/tracing.js";
 import { clientAddress } from "../http/client-address.js";
 import type { AnswerRoom, Head, Outgoing, PipelineRequest, ServerFault } from "../http/conversation.js";
 import type { ShareName } from "../http/shares.js";
 import { decodeBody, decodeLargeBody } from "./decode.js";
+import type { LargeJson } from "./large-json.js";
 import type { Inflated, Inflater } from "./inflate.js";
 import type { Found, Plan, Step, SteppedRequest } from "./plan.js";
 import type { Admission, PipelinePorts } from "./ports.js";
@@ -86,6 +88,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   readonly #startedAt: number;
   #bytes: Buffer = NO_BYTES;
   #decodedBody: { readonly value: unknown } | undefined;
+  #octets: LargeJson["octets"];
   #knownAddress: Address | undefined;
   #knownGroup: string | undefined;
   #controller: AbortController | undefined;
@@ -172,9 +175,14 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   decodeLarge(): Promise<void> | undefined {
     const { row } = this.#plan;
     if (row === undefined || this.#decodedBody !== undefined) return undefined;
-    return decodeLargeBody(row, this.head.headers, this.#bytes)?.then((value) => {
+    return decodeLargeBody(row, this.head.headers, this.#bytes)?.then(({ value, octets }) => {
       this.#decodedBody = { value };
+      this.#octets = octets;
     });
+  }
+
+  octetsOf(text: string): Promise<Buffer> {
+    return this.#octets?.standIn === text ? Promise.resolve(this.#octets.bytes) : utf8InSlices(text);
   }
 
   /** The body as an object, or an empty one when it is none or cannot be read. */
@@ -281,6 +289,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   #forgetBody(): void {
     this.body = undefined;
     this.#decodedBody = undefined;
+    this.#octets = undefined;
     this.#bytes = NO_BYTES;
   }
 

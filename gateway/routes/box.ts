@@ -5,7 +5,6 @@ import { isStorable } from "../../engine/base/clock.js";
 import { parseBoxItemId, whyExternalIdIsRefused } from "../../engine/base/ids.js";
 import type { BoxItemId, FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { utf8InSlices } from "../../engine/base/memory/slices.js";
 import type { BoxWish } from "../../engine/documents/box/create.js";
 import type { BoxStep } from "../../engine/documents/box/operate.js";
 import type { BoxDetail, BoxItem, BoxQuery } from "../../engine/documents/box/reads.js";
@@ -250,7 +249,7 @@ const createRow = (ports: BoxPorts): Route =>
       "SAPI-DOC-025",
       "TEMPORARY",
     ],
-    request: { body: createBody, body_bytes_max: LIMITS.request_body_bytes_max },
+    request: { body: createBody, body_bytes_max: LIMITS.request_body_bytes_max, octets: "payloadXml" },
     responses: {
       201: { description: "The new item.", schema: item },
       200: { description: "The item that this externalId and payload have made before.", schema: item },
@@ -262,7 +261,7 @@ const createRow = (ports: BoxPorts): Route =>
           firmId: firm.firmId,
           integratorId: caller.integratorId,
           keyId: caller.keyId,
-          payload: await utf8InSlices(body.payloadXml),
+          payload: await request.octetsOf(body.payloadXml),
           scheduledFor: body.scheduledFor ?? undefined,
           externalId: body.externalId ?? undefined,
           metadata: (body.metadata ?? undefined) as BoxWish["metadata"],

@@ -17,7 +17,6 @@ import {
 } from "../../engine/base/ids.js";
 import type { ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { utf8InSlices } from "../../engine/base/memory/slices.js";
 import { RECEIVED_STATES } from "../../engine/lifecycle/received.js";
 import type { ReceivedItem } from "../../engine/storage/documents/received.js";
 import { route } from "../contract/route.js";
@@ -221,7 +220,7 @@ const sendRows = (ports: SapiPorts): readonly Route[] => [
     summary: "Send a UBL document",
     description:
       "Accepts one Peppol BIS 3.0 UBL document for sending. 202 means accepted for processing, never delivered. The same Idempotency-Key with the same body answers the stored response.",
-    request: { body: sendBody, body_bytes_max: LIMITS.request_body_bytes_max },
+    request: { body: sendBody, body_bytes_max: LIMITS.request_body_bytes_max, octets: "payload" },
     responses: { 202: { description: "Accepted for processing.", schema: sendReply } },
     errors: [
       "REQUEST_INVALID",
@@ -241,11 +240,13 @@ const sendRows = (ports: SapiPorts): readonly Route[] => [
     ],
     // Not async: a function that waits keeps its parameters, and with them the text of the payload. What outlives this
     // call keeps the octets, and nothing that leads to the text.
-    handler: ({ body, caller, participant: context, idempotencyKey, receivedAt }) => {
+    handler: (request) => {
+      const { body, caller, participant: context, idempotencyKey, receivedAt } = request;
       refuseWrapper(body, context.participantId);
       const { payload: text, ...wrapper } = body;
       const facts = { context, keyId: caller.keyId, idempotencyKey, receivedAt };
-      return utf8InSlices(text)
+      return request
+        .octetsOf(text)
         .then((payload) => ports.send(sendRequest(wrapper, payload, facts)))
         .then(accepted);
     },

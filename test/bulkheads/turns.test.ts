@@ -39,6 +39,7 @@ const facts: ExchangeFacts = {
 const WORK: Readonly<Record<string, readonly [turns: number, work: () => Promise<unknown>]>> = {
   "its body is put together": [SLICES - 1, () => joinInSlices(pieces(octets))],
   "its JSON is read": [SLICES - 1, () => parseLargeJsonObject(body)],
+  "its JSON is read as octets": [SLICES - 1, () => parseLargeJsonObject(body, "payload")],
   "its text becomes octets": [2 * (SLICES - 1), () => utf8InSlices(text)],
   "it is hashed": [SLICES - 1, () => sha256InSlices(octets)],
   "it is copied for a worker": [SLICES - 1, () => copyForTransfer({ bytes: octets }, [], ownTurn)],

@@ -109,10 +109,12 @@ describe.each(FORMS)("with a heap of $heap_MiB MiB", ({ heap_MiB, most }) => {
       await own.end();
     }
   };
-  /** Ids of what was received, the newest last. */
+  /** Ids of what was received and judged, the newest last: what is held nobody is shown yet. */
   const received = (): Promise<readonly string[]> =>
     sql(async (own) =>
-      (await own<{ id: string }[]>`select id from received_document order by position`).map(({ id }) => id),
+      (await own<{ id: string }[]>`select id from received_document where status = 'RECEIVED' order by position`).map(
+        ({ id }) => id,
+      ),
     );
   /** Waits for something that may take minutes. @returns whether it came */
   const atLast = async (minutes: number, holds: () => Promise<boolean> | boolean): Promise<boolean> => {

@@ -28,11 +28,18 @@ const whole = (bytes: Buffer): unknown => {
     throw error;
   }
 };
-const sliced = (bytes: Buffer): Promise<unknown> =>
-  parseLargeJsonObject(bytes).catch((error: unknown) => {
-    if (error instanceof Refusal) return error.reason;
-    throw error;
-  });
+const refused = (error: unknown): string => {
+  if (error instanceof Refusal) return error.reason;
+  throw error;
+};
+const sliced = (bytes: Buffer): Promise<unknown> => parseLargeJsonObject(bytes).then(({ value }) => value, refused);
+/** The same, where a member is read as octets: with its text in the place of what stands for it. */
+const slicedAsOctets = (bytes: Buffer, name: string): Promise<unknown> =>
+  parseLargeJsonObject(bytes, name).then(({ value, octets }) => {
+    if (octets === undefined) return value;
+    expect(value[name]).toBe(octets.standIn);
+    return { ...value, [name]: octets.bytes.toString() };
+  }, refused);
 
 /** Text as clients spell it: plain, escaped, beyond the first plane, with halves of pairs and with what is no text. */
 const spelled = fc
@@ -75,6 +82,28 @@ test("a body that is read in slices says what it says when it is read whole, or 
     }),
     { seed, numRuns: 2_000 },
   );
+});
+
+test("a body of which a member is read as octets says what it says when it is read whole, or is refused alike", async () => {
+  const named = fc
+    .tuple(spelled, body)
+    .map(([text, rest]) => `{"payload":${text}${rest === "{}" ? "}" : `,${rest.slice(1)}`}`);
+  await fc.assert(
+    fc.asyncProperty(named, async (text) => {
+      const bytes = Buffer.from(text);
+      expect(await slicedAsOctets(bytes, "payload")).toEqual(whole(bytes));
+    }),
+    { seed, numRuns: 2_000 },
+  );
+});
+
+test("a long text that is read as octets is never a text, and who looks for what stands in it finds nothing twice", async () => {
+  const long = "žltý kôň 😀 ".repeat(50);
+  const bytes = Buffer.from(JSON.stringify({ payload: long, other: long, deep: { payload: long } }));
+  const { value, octets } = await parseLargeJsonObject(bytes, "payload");
+  expect(octets?.bytes.toString()).toBe(long);
+  expect(value).toEqual({ payload: octets?.standIn, other: long, deep: { payload: long } });
+  expect((await parseLargeJsonObject(bytes, "payload")).octets?.standIn).not.toBe(octets?.standIn);
 });
 
 test("a body that was cut or changed anywhere is read in slices as it is read whole", async () => {
