@@ -9,10 +9,12 @@ import { systemClock } from "../../engine/base/clock.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { sweepRows } from "../../engine/documents/retention.js";
 import { takeAttempt } from "../../engine/storage/documents/attempts.js";
+import { listConnectorEvents } from "../../engine/storage/documents/connector.js";
 import { acceptDocuments, censusOfDocuments, findDocument } from "../../engine/storage/documents/documents.js";
 import { oldestPendingMls } from "../../engine/storage/documents/duties.js";
 import { countOverdueHeld, listReceived } from "../../engine/storage/documents/received.js";
 import { censusOfDeliveries, feedLag } from "../../engine/storage/events/dispatch.js";
+import { FEED_START } from "../../engine/storage/events/feed.js";
 import { readOutboxStatus } from "../../engine/storage/outbox.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
@@ -26,6 +28,8 @@ export const OWN_ROWS = 8;
 
 const SENDER = "0245:1111111111";
 const OPEN = 50;
+
+const CONNECTOR_KINDS = ["document.queued", "document.delivered", "document.rejected", "document.processed"] as const;
 
 /** What is asked all day, by its name. */
 const QUESTIONS: Readonly<Record<string, (sql: Sql, firmId: FirmId) => Promise<unknown>>> = {
@@ -42,6 +46,8 @@ const QUESTIONS: Readonly<Record<string, (sql: Sql, firmId: FirmId) => Promise<u
     listReceived(sql, [
       { firmId, participantKey: SENDER, status: "RECEIVED", after: "0", limit: 21, heldSince: systemClock.now() },
     ]),
+  "a page of the Connector's events": (sql, firmId) =>
+    listConnectorEvents(sql, { firmId, after: FEED_START, kinds: CONNECTOR_KINDS, limit: 20 }),
   "the status of a document": async (sql, firmId) => {
     const document = newDocumentRow(firmId, SENDER, { facts: { documentNumber: randomUUID() } });
     await acceptDocuments(sql, [document]);
