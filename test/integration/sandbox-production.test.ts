@@ -173,6 +173,14 @@ describe("White Label over our own SMP in production", () => {
     expect(JSON.stringify(lines)).not.toContain("token-of");
   });
 
+  // spec/enterprise.md: "White Label API: accountless participant registration and migration for approved intermediaries."
+  test("an intermediary that nobody has approved for production registers nobody", async () => {
+    await db.sql`update integrator set production_authorized = false`;
+    const refused = await register("2199000558", "given-out");
+    await db.sql`update integrator set production_authorized = true`;
+    expect([refused.status, refused.json["error"]]).toMatchObject([403, { code: "PARTNER_NOT_AUTHORIZED" }]);
+  });
+
   test("an operator who vouches for nothing releases the operation: nobody is published, and the identity is free", async () => {
     const dic = "2199000556";
     const { json } = await register(dic, "made-up");

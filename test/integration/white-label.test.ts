@@ -242,6 +242,9 @@ const post = (
   });
 const operation = async (id: unknown): Promise<Record<string, unknown>> =>
   (await api(node(), tokens[0], `GET /white-label/operations/${String(id)}`)).json;
+/** As it is stored: a question that is asked until it is answered must not use up what a key may ask. */
+const statusOf = async (id: unknown): Promise<unknown> =>
+  (await db.sql`select status from white_label_operation where id = ${String(id)}`)[0]?.["status"];
 const writes = (dic: string): string[] => smp.calls.filter((call) => call.startsWith("PUT") && call.includes(dic));
 const release = (id: unknown): Promise<HttpAnswer> =>
   http("POST", `${node().sandbox.adminUrl}/admin/white-label/operations/${String(id)}/release`, {
@@ -425,7 +428,7 @@ describe("a registry whose outcome nobody knows", () => {
         participant_key, company_email, due_at, claimed_until, asked_at, created_at, updated_at)
       values (${id}, ${partner.integratorId}, 'registration', 'processing', 2, ${`ref-${dic}`}, ${dic},
         ${`0245:${dic}`}, 'a@b.example', now(), now() - interval '1 second', now(), now(), now())`;
-    await eventually("a process has found it", async () => (await operation(id))["status"] === "manual_review");
+    await eventually("a process has found it", async () => (await statusOf(id)) === "manual_review");
     expect([(await operation(id))["error"], writes(dic)]).toMatchObject([{ code: "INTERRUPTED" }, []]);
   });
 });
@@ -442,7 +445,7 @@ test.each([429, 401, 403, 412])("a registry that answers %i is asked again, and 
   ]);
   smp.fault = undefined;
   await db.sql`update white_label_operation set due_at = now() where id = ${String(first.json["id"])}`;
-  await eventually("it was asked again", async () => (await operation(first.json["id"]))["status"] === "succeeded");
+  await eventually("it was asked again", async () => (await statusOf(first.json["id"])) === "succeeded");
   expect(smp.tokens.get(`0245:${dic}`)).toBe(`verify-${dic}-secret`);
   const lines = nodes.flatMap((one) => one.lines).join("\n");
   expect(lines.includes(`"code":"http_${status}"`)).toBe(status !== 429);
@@ -458,9 +461,7 @@ describe("who binds what the registry has done", () => {
     const binding = await openTransaction(db.url);
     await binding.run(`select 1 from integrator where id = '${partner.integratorId}' for update`);
     const released = release(json["id"]);
-    await eventually("the registry's word is written", async () => {
-      return (await operation(json["id"]))["status"] === "smp_succeeded";
-    });
+    await eventually("the registry's word is written", async () => (await statusOf(json["id"])) === "smp_succeeded");
     const taken = await claimWhiteLabel(db.sql, { limit: 100, lease_ms: LIMITS.white_label_lease_ms }, Date.now());
     await binding.commit();
     expect([(await released).json["status"], taken.map(({ id }) => id)]).toEqual(["succeeded", []]);
@@ -474,7 +475,7 @@ describe("who binds what the registry has done", () => {
         participant_key, company_email, due_at, asked_at, created_at, updated_at)
       values (${id}, ${partner.integratorId}, 'registration', 'smp_succeeded', 3, ${`ref-${dic}`}, ${dic},
         ${`0245:${dic}`}, 'a@b.example', now() - interval '1 second', now(), now(), now())`;
-    await eventually("a process has bound it", async () => (await operation(id))["status"] === "succeeded");
+    await eventually("a process has bound it", async () => (await statusOf(id)) === "succeeded");
     expect([(await operation(id))["error"], writes(dic)]).toEqual([null, []]);
   });
 });
@@ -525,11 +526,11 @@ test("a registry that does not let a participant go for another reason has refus
 describe("races over two nodes", () => {
   test("one of a hundred intermediaries that want an identity at once gets it, and the registry hears of one", async () => {
     const dic = newDic();
-    const stranger = await newPartner(node());
-    const theirs = await tokensOf(stranger);
+    // Keys of their own, because a hundred requests are most of what a key may send in a minute.
+    const [ours, theirs] = [await tokensOf(await newPartner(node())), await tokensOf(await newPartner(node()))];
     const answers = await Promise.all(
       Array.from({ length: 100 }, (_, n) =>
-        post("registrations", wishOf(dic, { customerRef: `race-${n}` }), { at: n, as: n % 3 === 0 ? theirs : tokens }),
+        post("registrations", wishOf(dic, { customerRef: `race-${n}` }), { at: n, as: n % 3 === 0 ? theirs : ours }),
       ),
     );
     const statuses = answers.map((answer) => faultOf(answer).join(" ").trim());
@@ -550,8 +551,8 @@ describe("races over two nodes", () => {
     expect(new Set(answers.map(({ json }) => json["id"])).size).toBe(1);
     // Whoever waited too long for the first one's end is told where to look: 202.
     expect(answers.filter(({ status }) => status === 201).length).toBeLessThanOrEqual(1);
-    const at = `GET /white-label/operations/${String(answers[0]?.json["id"])}`;
-    await eventually("it has succeeded", async () => (await api(node(), own[0], at)).json["status"] === "succeeded");
+    const id = answers[0]?.json["id"];
+    await eventually("it has succeeded", async () => (await statusOf(id)) === "succeeded");
     expect(answers.every(({ status }) => status === 200 || status === 201 || status === 202)).toBe(true);
     expect(writes(dic).filter((call) => !call.includes("/services/"))).toHaveLength(1);
   });

@@ -89,7 +89,9 @@ const operation = z
     companyEmail: z.string(),
     firmId: z.uuid().nullable(),
     participantId: z.uuid().nullable(),
-    reviewRequired: z.boolean().describe("Nobody knows what the registry did; the operator asks it."),
+    reviewRequired: z
+      .boolean()
+      .describe("The operator looks at it: what the registry did is not known, or the token must be checked."),
     error: z.object({ code: z.string(), message: z.string() }).nullable(),
     createdAt: z.iso.datetime(),
     completedAt: z.iso.datetime().nullable(),

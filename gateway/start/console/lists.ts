@@ -1,9 +1,9 @@
 /** The pages of the console that list what operators look after. */
-import { UNVOUCHED } from "../../../engine/identity/white-label/reads.js";
 import { isoInstant } from "../../../engine/base/clock.js";
 import type { OnboardingId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { OnboardingRequest } from "../../../engine/identity/onboarding/onboarding.js";
+import { UNVOUCHED } from "../../../engine/identity/white-label/reads.js";
 import { listFirms, listIntegrators, listOperatorReceived } from "../../../engine/storage/documents/operations.js";
 import { findOnboarding } from "../../../engine/storage/identity/onboarding/requests.js";
 import { listOperatorEntries } from "../../../engine/storage/operators/record.js";
@@ -146,6 +146,9 @@ async function whiteLabelSheet({ whiteLabel }: Parts, id: string): Promise<Sheet
       ["DIČ", operation.dic],
       ["Customer", operation.customerRef],
       ["Fault", operation.error?.message ?? "none is known"],
+      ...(operation.error?.code === UNVOUCHED
+        ? ([["To vouch for its token", `kurier white-label vouch ${id} < FILE`]] as const)
+        : []),
     ],
     sections: [],
     actions: [
