@@ -338,6 +338,8 @@ export const LIMITS = {
   payload_inline_bytes: 64 * KiB,
   /** Octets that are hashed or sealed before the event loop turns: about 1 ms. Ours. */
   payload_slice_bytes: 512 * KiB,
+  /** Octets of a large body that are read before its connection waits for the next turn of its own. Ours. */
+  request_body_turn_bytes: 64 * KiB,
   /**
    * Memory for a body whose length was told is asked for when one part in so many has come: what is asked for and never
    * written is no memory, but counts where collections of garbage are planned. Ours.

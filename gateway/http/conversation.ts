@@ -195,6 +195,9 @@ export abstract class Conversation implements AnswerRoom {
   /** Content-Length. */
   #told: number | undefined;
   #received = 0;
+  /** Since when we have not read on, and how long that has been in all. */
+  #pausedAt: number | undefined;
+  #paused_ms = 0;
   /** What is kept of the body. */
   #octets: BodyOctets | undefined;
   #lastByteAt: number;
@@ -283,6 +286,18 @@ export abstract class Conversation implements AnswerRoom {
   /** Whether the body, as far as it has come or was told, is one of those that are read slice by slice. */
   protected get isLarge(): boolean {
     return Math.max(this.#received, this.#told ?? 0) > LIMITS.payload_slice_bytes;
+  }
+
+  /** Nothing is read until `readsOn`: that time is ours, and no client is cut off for it. */
+  protected pauses(): void {
+    this.#pausedAt ??= this.load.monotonic();
+  }
+
+  protected readsOn(): void {
+    const now = this.load.monotonic();
+    this.#paused_ms += now - (this.#pausedAt ?? now);
+    this.#pausedAt = undefined;
+    this.#lastByteAt = now;
   }
 
   /** Takes a piece of the body. @param piece  bytes that may change when this returns */
@@ -406,8 +421,11 @@ export abstract class Conversation implements AnswerRoom {
       this.#answerLast(this.#last, true);
       return;
     }
+    if (this.#pausedAt !== undefined) return;
     const stalled = now - this.#lastByteAt > limits.request_idle_ms;
-    const slow = age > limits.request_idle_ms && this.#received < (age / 1000) * limits.request_body_bytes_per_s_min;
+    const read_ms = age - this.#paused_ms;
+    const slow =
+      read_ms > limits.request_idle_ms && this.#received < (read_ms / 1000) * limits.request_body_bytes_per_s_min;
     if (!stalled && !slow) return;
     this.#settle();
     this.#request.abandon();

@@ -43,6 +43,8 @@ class UwsConversation extends Conversation {
   /** True while uws is calling us: what we write then is collected into one packet without a cork of ours. */
   #isCorked = true;
   #isPaused = false;
+  /** Octets of the body since it was read in a turn of its own. */
+  #sinceTurn = 0;
 
   constructor(shared: Load, pipelined: PipelineRequest, res: HttpResponse, isHead: boolean) {
     super(shared, pipelined);
@@ -59,7 +61,9 @@ class UwsConversation extends Conversation {
       this.#isCorked = true;
       this.receive(new Uint8Array(chunk), last);
       this.#isCorked = false;
-      if (this.isLarge && !last) this.#pause();
+      this.#sinceTurn += chunk.byteLength;
+      // Small pieces are no work worth a turn: who drips would fill the line with nothing.
+      if (this.isLarge && !last && this.#sinceTurn >= LIMITS.request_body_turn_bytes) this.#pause();
     });
     if (this.isLarge) this.#pause();
   }
@@ -71,15 +75,19 @@ class UwsConversation extends Conversation {
   #pause(): void {
     if (!this.#live || this.#isPaused) return;
     this.#isPaused = true;
+    this.#sinceTurn = 0;
+    this.pauses();
     this.#res.pause();
-    void ownTurn().then(() => {
+    void ownTurn("reading").then(() => {
       this.#resume();
     });
   }
 
   #resume(): void {
-    if (this.#live && this.#isPaused) this.#res.resume();
+    if (!this.#isPaused) return;
     this.#isPaused = false;
+    this.readsOn();
+    if (this.#live) this.#res.resume();
   }
 
   /** Called when the request handler returns. From then on everything must be written inside `cork`. */

@@ -62,6 +62,25 @@ test.each(Object.entries(WORK))("three large documents never share a turn while 
   expect(await turnsDuring(() => Promise.all([work(), work(), work()]))).toBeGreaterThanOrEqual(3 * turns);
 });
 
+test("slices of one line have their turns in the order in which they came, each for itself", async () => {
+  const order: number[] = [];
+  const turns = await turnsDuring(() => Promise.all([0, 1, 2, 3].map((at) => ownTurn().then(() => order.push(at)))));
+  expect(order).toEqual([0, 1, 2, 3]);
+  expect(turns).toBeGreaterThanOrEqual(4);
+});
+
+test("work that was taken in has every other turn, however many bodies wait to be read", async () => {
+  const order: string[] = [];
+  const bodies = Array.from({ length: 100 }, () => ownTurn("reading").then(() => order.push("body")));
+  for (let slice = 0; slice < 3; slice += 1) {
+    await ownTurn();
+    order.push("slice");
+  }
+  expect(order.length).toBeLessThanOrEqual(8);
+  await Promise.all(bodies);
+  expect(order.filter((what) => what === "body")).toHaveLength(100);
+});
+
 test("a text becomes the octets that it has, also where a slice would end within a character", async () => {
   const pair = "😀";
   for (const before of ["", "a", "š"]) {

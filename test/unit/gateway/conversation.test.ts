@@ -26,12 +26,20 @@ class Spoken extends Conversation {
   protected destroy(): void {
     this.statuses.push(0);
   }
+
+  halt(): void {
+    this.pauses();
+  }
+
+  goOn(): void {
+    this.readsOn();
+  }
 }
 
 const PIECES = [0, 1, 2].map((value) => Buffer.alloc(LIMITS.payload_slice_bytes + value, value));
 
-function speak() {
-  const load = new Load({ ...LIMITS, connections_max: 10 }, () => 0, true);
+function speak(sent = PIECES.length, monotonic = () => 0) {
+  const load = new Load({ ...LIMITS, connections_max: 10 }, monotonic, true);
   const bodies: Buffer[] = [];
   let isAbandoned = false;
   const request: PipelineRequest = {
@@ -49,7 +57,7 @@ function speak() {
   const conversation = new Spoken(load, request);
   // Its length is not told, so that it is put together when its end has come.
   conversation.open(undefined);
-  PIECES.forEach((piece, at) => {
+  PIECES.slice(0, sent).forEach((piece, at) => {
     conversation.receive(piece, at === PIECES.length - 1);
   });
   return { load, bodies, conversation, isAbandoned: () => isAbandoned };
@@ -70,4 +78,20 @@ test("who leaves while a body is put together is forgotten with all that it held
   expect(load.bodies.octets).toBeGreaterThan(0);
   expect(await load.drained()).toBe(true);
   expect([bodies, conversation.statuses, load.bodies.octets, isAbandoned()]).toEqual([[], [], 0, true]);
+});
+
+test("a body that we do not read on is not cut off for it; one whose client sends nothing is", () => {
+  let now = 0;
+  const { conversation } = speak(1, () => now);
+  const cutOff = (at: number): boolean => {
+    now = at;
+    conversation.checkDeadline(now);
+    return conversation.statuses.length > 0;
+  };
+  conversation.halt();
+  const paused = 10 * LIMITS.request_idle_ms;
+  expect(cutOff(paused)).toBe(false);
+  conversation.goOn();
+  expect(cutOff(paused + LIMITS.request_idle_ms)).toBe(false);
+  expect(cutOff(paused + LIMITS.request_idle_ms + 1)).toBe(true);
 });
