@@ -26,6 +26,7 @@ const CHAPTERS = [
       "operators/backup.md",
       "operators/keys.md",
       "operators/capacity.md",
+      "operators/growth.md",
       "operators/security.md",
       "runbook.md",
       "faults.md",
