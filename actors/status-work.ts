@@ -12,7 +12,7 @@ import { leaseMessages } from "../engine/documents/delivery/service-dispatch.js"
 import type { attemptMessage } from "../engine/documents/delivery/service-dispatch.js";
 import { keyOfStatus, readDueStatuses } from "../engine/documents/inbound/statuses.js";
 import type { ReadStatus, StatusReadPorts } from "../engine/documents/inbound/statuses.js";
-import { createWake } from "../engine/events/wake.js";
+import { createWatch } from "../engine/events/wake.js";
 import type { Wake } from "../engine/events/wake.js";
 import { LIMITS } from "../engine/base/limits.js";
 import { errorFields } from "../engine/base/log.js";
@@ -147,9 +147,7 @@ export function startStatusWork(given: StatusWorkPorts): StatusWork {
   const ports: StatusWorkPorts = { ...given, hand: newHand() };
   const names = Object.keys(STATUS_STEPS) as (keyof typeof STATUS_STEPS)[];
   let stopping = false;
-  const runners = names.flatMap((name) =>
-    Array.from({ length: TIMINGS[name].abreast }, () => ({ name, wake: createWake() })),
-  );
+  const runners = names.flatMap((name) => createWatch(TIMINGS[name].abreast).map((wake) => ({ name, wake })));
   const poke = (due: DueStatusWork): void => {
     for (const { name, wake } of runners) if (name === due) wake.poke();
   };

@@ -20,7 +20,7 @@ import type { Scope } from "../engine/base/scopes.js";
 import { openSql } from "../engine/storage/sql.js";
 import type { Sql } from "../engine/storage/sql.js";
 
-const START_PATIENCE_MS = 30_000;
+const START_PATIENCE_MS = 60_000;
 const STOP_PATIENCE_MS = 30_000;
 const POLL_MS = 20;
 

@@ -67,6 +67,14 @@ describe("the page of performance", () => {
     );
   });
 
+  test("a goal that a smaller run has met says how much smaller it was", () => {
+    const figures = [{ name: "send, p99 long past ÷ nothing stored", value: 1.1, unit: "ratio" }];
+    const stored = (value: number): object => run([{ name: "stored documents", value, unit: "count" }, ...figures]);
+    const rowOf = (value: number): string => lineOf(pageOf({ history: stored(value) }), "| history | send, p99");
+    expect(rowOf(200_000)).toContain("| met with 200,000 of 10,000,000 stored documents |");
+    expect(rowOf(10_000_000)).toContain("| met |");
+  });
+
   test("a figure of several runs is shown with the least and the most of them", () => {
     const earlier = [0.4, 0.7].map((value) => ({
       at: "2026-11-21T00:00:00.000Z",

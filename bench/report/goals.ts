@@ -20,6 +20,8 @@ export interface BenchGoals {
   /** What it is measured against in the same run. */
   readonly against: string;
   readonly goals: readonly Goal[];
+  /** The figure that says how much there was, and how much there must be before a goal is met without a word on it. */
+  readonly size?: { readonly figure: string; readonly full: number };
   /** What makes the figures again, where it is not `npm run -s bench -- NAME`. */
   readonly command?: string;
 }
@@ -97,6 +99,7 @@ export const BENCH_GOALS: readonly BenchGoals[] = [
     bench: "keys-at-scale",
     asks: "2,000 keys, each at its full rate",
     against: "what an exact window of each key admits",
+    size: { figure: "keys", full: 2_000 },
     goals: [
       atLeast("requests, one node", 5_000, "/s"),
       atMost("one node: error of the limit ÷ the limit", 0.01, "×"),
@@ -107,6 +110,7 @@ export const BENCH_GOALS: readonly BenchGoals[] = [
     bench: "participants",
     asks: "100,000 participants at work and a million stored documents",
     against: "the same with 100 and 1,000",
+    size: { figure: "participants", full: 100_000 },
     goals: [atMost("p99 many ÷ few participants", 1.3, "×"), atMost("heap of an actor that waits, octets", 2_048, "")],
   },
   {
@@ -141,6 +145,7 @@ export const BENCH_GOALS: readonly BenchGoals[] = [
     bench: "history",
     asks: "send, status, inbox and scrape with ten million stored documents",
     against: "the same on an empty database",
+    size: { figure: "stored documents", full: 10_000_000 },
     goals: [
       ...["send", "status", "inbox"].map((name) => atMost(`${name}, p99 long past ÷ nothing stored`, 1.2, "×")),
       atMost("scrape, long past", 100, "ms", "p99_ms"),

@@ -44,11 +44,19 @@ const MEASURE_NAMES: Readonly<Record<string, string>> = { p50_ms: "p50", p99_ms:
 
 const isMet = ({ at, value }: Goal, last: number): boolean => (at === "least" ? last >= value : last <= value);
 
-function goalRow({ bench }: BenchGoals, goal: Goal, kept: KeptBench | undefined): readonly string[] {
+/** What a run was smaller by than the design asks; nothing where it was not. */
+function smaller({ size }: BenchGoals, kept: KeptBench | undefined): string {
+  if (size === undefined || kept === undefined) return "";
+  const [had = 0] = valuesOf(kept, size.figure);
+  return had >= size.full ? "" : ` with ${digits(had)} of ${digits(size.full)} ${size.figure}`;
+}
+
+function goalRow(goals: BenchGoals, goal: Goal, kept: KeptBench | undefined): readonly string[] {
+  const { bench } = goals;
   const measure = goal.measure ?? "value";
   const values = kept === undefined ? [] : valuesOf(kept, goal.figure, measure);
   const [last] = values;
-  const verdict = last === undefined ? "" : isMet(goal, last) ? "met" : "**missed**";
+  const verdict = last === undefined ? "" : (isMet(goal, last) ? "met" : "**missed**") + smaller(goals, kept);
   return [
     bench,
     [goal.figure, MEASURE_NAMES[measure]].filter((part) => part !== undefined).join(", "),

@@ -150,11 +150,17 @@ async function measure(options: BenchOptions, engine: BenchEngine): Promise<read
   const figures = figuresOf("one node", keys, one);
   const [ratio] = [one.load.perSecond / warm.perSecond];
   const scale: Figure = { name: `requests of ${keys} keys ÷ of ${probes.length}`, value: ratio, unit: "ratio" };
-  if (options.tiny) return [...figures, scale];
+  const size: Figure = {
+    name: "keys",
+    value: keys,
+    unit: "count",
+    note: "as many as the machine can ask at full rate",
+  };
+  if (options.tiny) return [size, ...figures, scale];
   const others = await makeFirms(engine, Math.ceil(keys / 2), probes.length + keys);
   options.say(`${NODES} nodes …`);
   const many = await withNodes(engine, url, NODES, (urls) => askAll(urls, others, connections));
-  return [...figures, scale, ...figuresOf("four nodes", others.length, many)];
+  return [size, ...figures, scale, ...figuresOf("four nodes", others.length, many)];
 }
 
 /** Two thousand keys at their full rate. */

@@ -151,6 +151,7 @@ async function measure(options: BenchOptions, engines: readonly [BenchEngine, Be
     : [{ name: "until every actor is dropped", value: await passivated(large), unit: "s" }];
   const each = await heapOfActor(options.tiny ? ACTORS_TINY : PARTICIPANTS);
   return [
+    { name: "participants", value: count, unit: "count", note: `${count * STORED_EACH} stored documents` },
     { name: `send, ${few.length} participants`, value: first.p50_ms, unit: "ms", ...first, note: "nothing stored" },
     { name: `send, ${FEW} of many participants`, value: second.p50_ms, unit: "ms", ...second },
     {

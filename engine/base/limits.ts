@@ -247,8 +247,9 @@ export const LIMITS = {
   /** Rows of the feed that become deliveries by one statement, and attempts whose ends are written by one. Ours. */
   webhook_feed_batch: 500,
   webhook_settle_batch: 64,
-  /** How often a node looks for events and for due deliveries when nobody tells it. */
+  /** How often a node looks for events when nobody tells it, and for deliveries whose time has come. */
   webhook_poll_ms: 500,
+  webhook_due_poll_ms: 1 * SECOND_MS,
   /** What happens together is seen by one statement: a moment between two claims, and between two looks at the feed. */
   webhook_claim_rest_ms: 10,
   webhook_claim_idle_rest_ms: 100,
@@ -586,7 +587,7 @@ export const LIMITS = {
   dispatcher_dead_ms: 4 * SECOND_MS,
   /**
    * How often a process looks for leases of its own that it does not work on, how often after a claim or an attempt has
-   * failed on its side, and how old those leases are at least.
+   * failed on its side and for deliveries and items of the Box, and how old those leases are at least.
    */
   lease_look_ms: 15 * SECOND_MS,
   lease_look_soon_ms: 2 * SECOND_MS,

@@ -4,8 +4,11 @@
 export interface Wake {
   /** Ends the wait under way, or the next one at once when none is. */
   poke(): void;
-  /** Resolves after a poke or after that time, whichever comes first. One waiter at a time. */
-  wait(timeout_ms: number): Promise<void>;
+  /**
+   * Resolves after a poke or after that time, whichever comes first. One waiter at a time.
+   * @returns whether it was a poke
+   */
+  wait(timeout_ms: number): Promise<boolean>;
 }
 
 /** Makes a wake for one loop. */
@@ -28,9 +31,38 @@ export function createWake(): Wake {
         });
         wakeUp = undefined;
       }
+      const wasPoked = poked;
       poked = false;
+      return wasPoked;
     },
   };
+}
+
+/**
+ * Makes the wakes of several loops that wait for the same work. A poke ends the wait of whoever it is for; the time
+ * ends that of the first alone, since one look finds what there is for all. While the first is at work longer than
+ * that time, the next one is the first.
+ */
+export function createWatch(count: number): readonly Wake[] {
+  const loops = Array.from({ length: count }, () => ({ wake: createWake(), isWaiting: false, waits: 0 }));
+  return loops.map((loop, nth) => {
+    const before = loops.slice(0, nth);
+    const ended = (): number => before.reduce((sum, { waits }) => sum + waits, 0);
+    return {
+      poke: loop.wake.poke,
+      wait: async (timeout_ms) => {
+        loop.isWaiting = true;
+        for (;;) {
+          const known = ended();
+          const wasPoked = await loop.wake.wait(timeout_ms);
+          if (!wasPoked && (ended() !== known || before.some(({ isWaiting }) => isWaiting))) continue;
+          loop.isWaiting = false;
+          loop.waits += 1;
+          return wasPoked;
+        }
+      },
+    };
+  });
 }
 
 /** The wait before the try after `failures` failures: doubles from `first_ms` to `max_ms`. */

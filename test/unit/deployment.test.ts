@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { expect, test } from "vitest";
+import { parse } from "yaml";
 
 import { ROOT } from "../support/sources.js";
 
@@ -66,6 +67,46 @@ test("the guide names files that exist, and this release's package", () => {
   for (const [, path = ""] of guide.matchAll(/\]\((?:\.\.\/)?([^)#]+)\)/g))
     expect(existsSync(join(ROOT, path)) || existsSync(join(ROOT, "docs", path)), path).toBe(true);
   expect(guide).toContain(`kurier-${version}.tgz`);
+});
+
+/** What runs each command of the guide of deploying; those that need containers or a cluster are read here. */
+const RUN_BY: readonly (readonly [command: RegExp, file: string])[] = [
+  [/^npm run -s pack$/, "test/integration/packed.test.ts"],
+  [/^npm install --omit=dev --omit=optional \S+$/, "test/integration/packed.test.ts"],
+  [/^kurier (?:migrate|serve)$/, "test/integration/compose.test.ts"],
+  [/^docker (?:build|run) /, "test/unit/deployment.test.ts"],
+  [/^docker compose -f deploy\/compose\/compose\.yml /, "test/integration/compose.test.ts"],
+  [/^helm install kurier deploy\/helm\/kurier /, "test/unit/deployment.test.ts"],
+];
+
+/** The commands of the guide's blocks that have no language of their own, each in one line and without its remark. */
+const commandsOfGuide = (): readonly string[] =>
+  [...read("docs/deploy.md").matchAll(/^```\n([^]*?)^```$/gm)]
+    .flatMap(([, block = ""]) => block.replaceAll(/\\\n\s*/g, "").split("\n"))
+    .map((line) => line.replace(/\s+# .*$/, "").trim())
+    .filter((line) => /^[a-z]+ /.test(line) && !/^\w+ = /.test(line));
+
+test("every command of the guide of deploying is run by a test, or its options are those of what it names", () => {
+  const commands = commandsOfGuide();
+  expect(commands.length).toBeGreaterThan(RUN_BY.length);
+  for (const command of commands) {
+    const [, file] = RUN_BY.find(([form]) => form.test(command)) ?? [];
+    expect(file, command).toBeDefined();
+    expect(existsSync(join(ROOT, file ?? "")), file).toBe(true);
+    for (const [, path = ""] of command.matchAll(/\s(deploy\/\S+)/g))
+      expect(existsSync(join(ROOT, path)), path).toBe(true);
+  }
+  const run = commands.find((command) => command.startsWith("docker run ")) ?? "";
+  const ports = [...run.matchAll(/-p (?:[\d.]+:)?\d+:(\d+)/g)].map(([, port]) => port);
+  expect(ports.join(" ")).toBe(/^EXPOSE (.*)$/m.exec(dockerfile)?.[1]);
+  expect(JSON.parse(/^VOLUME (.*)$/m.exec(dockerfile)?.[1] ?? "[]")).toEqual([/-v \S+:(\S+)/.exec(run)?.[1]]);
+  const values = parse(read("deploy/helm/kurier/values.yaml")) as Readonly<Record<string, unknown>>;
+  const helm = commands.find((command) => command.startsWith("helm ")) ?? "";
+  for (const [, name = ""] of helm.matchAll(/--set ([\w.]+)=/g))
+    expect(
+      name.split(".").reduce<unknown>((of, part) => (of as Readonly<Record<string, unknown>>)[part], values),
+      name,
+    ).toBe("");
 });
 
 test.skipIf(!onPath("systemd-analyze"))("systemd reads the unit without a word, and rates its exposure below 2", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 
 import { createLanes } from "../../engine/events/delivery.js";
-import { backoff, createWake, within } from "../../engine/events/wake.js";
+import { backoff, createWake, createWatch, within } from "../../engine/events/wake.js";
 
 describe("a loop that waits", () => {
   test("a poke during the wait ends it, a poke before it is not forgotten, and one poke ends one wait", async () => {
@@ -23,6 +23,35 @@ describe("a loop that waits", () => {
       await vi.advanceTimersByTimeAsync(1);
       await third;
       expect(ended).toBe(true);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test("the first of several loops that wait for the same work looks at its time, and the next while it is busy", async () => {
+    vi.useFakeTimers();
+    try {
+      const [first, second] = createWatch(2);
+      if (first === undefined || second === undefined) throw new Error("two were asked for");
+      let looks: readonly string[] = [];
+      const look = (name: string, wait: Promise<boolean>): Promise<void> =>
+        wait.then((wasPoked) => {
+          looks = [...looks, `${name}${wasPoked ? " poked" : ""}`];
+        });
+      const [one, two] = [look("first", first.wait(1_000)), look("second", second.wait(1_000))];
+      await vi.advanceTimersByTimeAsync(1_500);
+      await one;
+      expect(looks).toEqual(["first"]);
+      const again = look("first again", first.wait(1_000));
+      second.poke();
+      await two;
+      expect(looks).toEqual(["first", "second poked"]);
+      await vi.advanceTimersByTimeAsync(1_000);
+      await again;
+      const alone = look("second alone", second.wait(1_000));
+      await vi.advanceTimersByTimeAsync(1_000);
+      await alone;
+      expect(looks).toEqual(["first", "second poked", "first again", "second alone"]);
     } finally {
       vi.useRealTimers();
     }

@@ -73,7 +73,7 @@ export function boxAgenda({ sql, clock, log, metrics, owner, node }: BoxAgendaPo
     const count = await freeBoxLeases(sql, { owner, working, node: isFirst ? node : undefined });
     if (count > 0) log.warn("box.leases_freed", { count });
     isFirst = false;
-    freeAt = clock.monotonic() + LIMITS.dispatcher_beat_ms;
+    freeAt = clock.monotonic() + LIMITS.lease_look_soon_ms;
   }
 
   return {

@@ -1,8 +1,8 @@
 /**
  * The loops of one node that turn the feed into deliveries and send them. What is made of the feed is sent at once
  * where there is a place for it, without a claim. A claim is for what had none, for repeats and for what others left:
- * it is made when something is known to be due, and once in LIMITS.webhook_poll_ms. What nobody is at any more is freed
- * once in LIMITS.dispatcher_beat_ms: a claim whose answer was lost with its connection, what a dead process had.
+ * it is made when something is known to be due, and once in LIMITS.webhook_due_poll_ms. What nobody is at any more is
+ * freed once in LIMITS.lease_look_soon_ms: a claim whose answer was lost with its connection, what a dead process had.
  */
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
@@ -125,7 +125,7 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
   const sending = repeat(ports, "send", async () => {
     const rest_ms = await inTurn(claim);
     if (rest_ms > 0) await rest(rest_ms);
-    return LIMITS.webhook_poll_ms;
+    return LIMITS.webhook_due_poll_ms;
   });
   const fanOut = async (): Promise<number> => {
     const fed = await fanOutFeed(sql, { owner, places: free() });
@@ -148,7 +148,7 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
       log.warn("webhook.leases_freed", { count });
       sending.poke();
     }
-    return LIMITS.dispatcher_beat_ms;
+    return LIMITS.lease_look_soon_ms;
   });
   let stopped: Promise<void> | undefined;
   return {
