@@ -56,14 +56,28 @@ export type LocalDay = string;
  */
 export const bratislavaDay = (instant: Instant): LocalDay => bratislava.format(instant);
 
+const bratislavaClock = new Intl.DateTimeFormat("en-GB", {
+  timeZone: "Europe/Bratislava",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+});
+
+/** The time of day in Europe/Bratislava with its zone, `00:17:51+01:00`. */
+export function bratislavaTime(instant: Instant): string {
+  const time = bratislavaClock.format(instant);
+  const offset_ms = Date.parse(`${bratislavaDay(instant)}T${time}Z`) - instant;
+  return `${time}+0${Math.round(offset_ms / HOUR_MS)}:00`;
+}
+
 /** A day of 24 hours; calendar days of Europe/Bratislava have 23 to 25. */
 export const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 
 /** The day `days` after `day`; days are counted on the calendar, so a change of summer time has no effect. */
 export const addDays = (day: LocalDay, days: number): LocalDay =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
-
-const HOUR_MS = 3_600_000;
 
 /**
  * When a day begins in Europe/Bratislava: 22:00 UTC of the day before in summer, 23:00 in winter. Summer

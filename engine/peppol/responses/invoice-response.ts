@@ -3,7 +3,7 @@
  * @source validators/rules/invoice-response (facts of the release); spec/rulings.md, sections 5 and 11
  */
 import type { ResponseFacts } from "../../../validators/responses.js";
-import { parseInstant } from "../../base/clock.js";
+import { bratislavaDay, bratislavaTime, parseInstant } from "../../base/clock.js";
 import type { Instant, LocalDay } from "../../base/clock.js";
 import { parseParticipantId, participantParts } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
@@ -18,8 +18,6 @@ import {
   dateInstant,
   idOf,
   UBL_APPLICATION_RESPONSE,
-  utcDate,
-  utcTime,
 } from "./application-response.js";
 import { canonicalProcessId, documentTypeId, parseDocumentType } from "../envelope/identifiers.js";
 
@@ -80,14 +78,17 @@ function reasonOf(code: ResponseCode, note: string | undefined): string {
   );
 }
 
-/** Writes one response. */
+/**
+ * Writes one response. It bears the day on which it is made in Slovakia, as the invoice does: in the first hours of a
+ * day that of UTC would lie before an invoice of the same day.
+ */
 export const buildInvoiceResponse = (response: NewInvoiceResponse): Buffer =>
   applicationResponse(
     basic("CustomizationID", INVOICE_RESPONSE_CUSTOMIZATION),
     basic("ProfileID", INVOICE_RESPONSE_PROFILE),
     basic("ID", response.id),
-    basic("IssueDate", utcDate(response.issuedAt)),
-    basic("IssueTime", utcTime(response.issuedAt)),
+    basic("IssueDate", bratislavaDay(response.issuedAt)),
+    basic("IssueTime", bratislavaTime(response.issuedAt)),
     party("SenderParty", response.sender),
     party("ReceiverParty", response.receiver),
     aggregate(

@@ -41,6 +41,18 @@ test.each(
   });
 });
 
+test.each([
+  ["2026-11-22T22:59:59Z", "2026-11-22", "23:59:59+01:00"],
+  ["2026-11-22T23:17:51.900Z", "2026-11-23", "00:17:51+01:00"],
+  ["2026-07-01T22:00:00Z", "2026-07-02", "00:00:00+02:00"],
+])("an answer made at %s bears the day and the time in Slovakia, as invoices do: %s %s", (at, day, time) => {
+  const issuedAt = Date.parse(at);
+  const bytes = buildInvoiceResponse({ ...BASE, issuedAt });
+  expect(bytes.toString()).toContain(`<cbc:IssueDate>${day}</cbc:IssueDate><cbc:IssueTime>${time}</cbc:IssueTime>`);
+  expect(findings(bytes)).toEqual([]);
+  expect(invoiceResponseIn(bytes)).toMatchObject({ issuedOn: day, issuedAt: Math.floor(issuedAt / 1_000) * 1_000 });
+});
+
 test("the invoice of an answer is its first reference; what stands behind it is kept, up to a limit", () => {
   const text = buildInvoiceResponse(BASE).toString();
   const naming = (ids: readonly string[]) =>
