@@ -500,5 +500,9 @@ export class Refusal extends Error {
   }
 }
 
+/** The refusal of whoever sends a key again with another body. */
+export const keyReused = (): Refusal =>
+  new Refusal("IDEMPOTENCY_REUSED", [{ field: "Idempotency-Key", message: "This key was used with another body." }]);
+
 /** The refusal of whoever came while the node had no place for it: nothing was done, and a repeat may succeed. */
 export const temporary = (): Refusal => new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });

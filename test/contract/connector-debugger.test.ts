@@ -233,7 +233,8 @@ describe.each(serverForms)("the %s form", (form) => {
       const answers = await Promise.all([replay(token, one, {}, key), replay(token, one, {}, key)]);
       expect(new Set(answers.map(({ json }) => json["deliveryId"])).size).toBe(1);
       expect(answers.map(({ json }) => json["idempotent"]).sort()).toEqual([false, true]);
-      expect(faultOf(await replay(token, other, {}, key))).toEqual([409, "IDEMPOTENCY_CONFLICT"]);
+      const reused = await replay(token, other, {}, key);
+      expect([...faultOf(reused), fieldOf(reused)]).toEqual([409, "IDEMPOTENCY_CONFLICT", "Idempotency-Key"]);
       await deliveryAfter(t, token, memberOf(answers[0] as HttpAnswer, "deliveryId"));
       expect(receiver.at(path)).toHaveLength(3);
       expect((await replay(token, one, {}, key)).json["idempotent"]).toBe(true);

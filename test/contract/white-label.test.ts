@@ -14,6 +14,12 @@ import { serverForms } from "../support/gateway.js";
 import { api, faultOf, newClient, newPartner, tokenOf } from "../support/partners.js";
 import type { Partner } from "../support/partners.js";
 
+/** Status, code and field of a refusal. */
+const refusalOf = (answer: HttpAnswer): readonly unknown[] => [
+  ...faultOf(answer),
+  (answer.json["error"] as { readonly field?: string } | undefined)?.field,
+];
+
 let companies = 0;
 const newDic = (): string => String(2_190_000_000 + (companies += 1));
 
@@ -122,7 +128,11 @@ describe.each(serverForms)("White Label in the %s form", (form) => {
     const again = await register(wishOf(dic), key);
     expect([first.status, again.status, again.json]).toEqual([201, 200, first.json]);
     for (const changes of [{ verificationToken: "another" }, { dic: newDic() }, { companyEmail: "b@firma.example" }])
-      expect(faultOf(await register(wishOf(dic, changes), key))).toEqual([409, "IDEMPOTENCY_CONFLICT"]);
+      expect(refusalOf(await register(wishOf(dic, changes), key))).toEqual([
+        409,
+        "IDEMPOTENCY_CONFLICT",
+        "Idempotency-Key",
+      ]);
   });
 
   // rulings: "Keys 1–255 bytes."
@@ -177,13 +187,14 @@ describe.each(serverForms)("White Label in the %s form", (form) => {
         body: { ...body, [secret]: verificationToken },
         headers: { "idempotency-key": randomUUID() },
       });
-      expect(faultOf(answer)).toEqual([409, "IDENTIFIER_TAKEN"]);
+      expect(refusalOf(answer)).toEqual([409, "IDENTIFIER_TAKEN", "dic"]);
     }
     const client = await newClient(t);
     expect(faultOf(await register(wishOf(client.dic)))).toEqual([409, "IDENTIFIER_TAKEN"]);
-    expect(faultOf(await register(wishOf(newDic(), { customerRef: `ref-${dic}` })))).toEqual([
+    expect(refusalOf(await register(wishOf(newDic(), { customerRef: `ref-${dic}` })))).toEqual([
       409,
       "CUSTOMER_REF_CONFLICT",
+      "customerRef",
     ]);
   });
 
@@ -321,8 +332,8 @@ describe.each(serverForms)("White Label in the %s form", (form) => {
     ]);
     const again = await create();
     expect([again.status, again.json]).toEqual([200, made.json]);
-    expect(faultOf(await create({ dic: newDic() }))).toEqual([409, "IDEMPOTENCY_CONFLICT"]);
-    expect(faultOf(await create({}, randomUUID()))).toEqual([409, "CUSTOMER_REF_CONFLICT"]);
+    expect(refusalOf(await create({ dic: newDic() }))).toEqual([409, "IDEMPOTENCY_CONFLICT", "Idempotency-Key"]);
+    expect(refusalOf(await create({}, randomUUID()))).toEqual([409, "CUSTOMER_REF_CONFLICT", "customerRef"]);
     for (const [changes, field] of [
       [{ relationship: "owner" }, "relationship"],
       [{ customerAuthorization: " " }, "customerAuthorization"],

@@ -156,7 +156,7 @@ describe("White Label over our own SMP in production", () => {
     expect(asked.headers.get("location")).toBe(`/api/v1/white-label/operations/${id}`);
     expect(await smpStatus(DIC)).toBe(404);
     const wrong = await operator(`${id}/vouch`, { token: "token-of-somebody-else" });
-    expect([wrong.status, wrong.json["error"]]).toMatchObject([422, { code: "VERIFICATION_MISMATCH" }]);
+    expect([wrong.status, wrong.json["error"]]).toMatchObject([422, { code: "VERIFICATION_MISMATCH", field: "token" }]);
     expect([(await operation(id))["status"], await smpStatus(DIC)]).toEqual(["manual_review", 404]);
     const vouched = await operator(`${id}/vouch`, { token: "token-of-the-authority" });
     expect([vouched.status, vouched.json], vouched.text).toMatchObject([200, { status: "succeeded", error: null }]);

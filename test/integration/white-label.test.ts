@@ -272,7 +272,10 @@ describe("an identity that the registry has already", () => {
     smp.groups.set(`0245:${dic}`, new Set());
     const refused = await post("registrations", wishOf(dic), { key });
     expect(faultOf(refused)).toEqual([409, "REGISTRY_CONFLICT"]);
-    expect((refused.json["error"] as Record<string, unknown>)["nextAction"]).toContain("migration");
+    expect(refused.json["error"]).toMatchObject({
+      field: "dic",
+      nextAction: expect.stringContaining("migration") as unknown,
+    });
     expect(faultOf(await post("registrations", wishOf(dic), { key }))).toEqual([409, "REGISTRY_CONFLICT"]);
     expect(await db.sql`select 1 from participant where key = ${`0245:${dic}`}`).toHaveLength(0);
     expect(writes(dic)).toEqual([]);
@@ -294,7 +297,9 @@ describe("an identity that the registry has already", () => {
 test("a registry that answers 400 has refused, and the identity is free again", async () => {
   const dic = newDic();
   smp.fault = { at: "group", does: 400 };
-  expect(faultOf(await post("registrations", wishOf(dic)))).toEqual([422, "REGISTRY_REFUSED"]);
+  const refused = await post("registrations", wishOf(dic));
+  expect(faultOf(refused)).toEqual([422, "REGISTRY_REFUSED"]);
+  expect(refused.json["error"]).toMatchObject({ details: [{ field: "dic" }, { field: "verificationToken" }] });
   smp.fault = undefined;
   expect((await post("registrations", wishOf(dic))).status).toBe(201);
 });

@@ -1,6 +1,6 @@
 /** An event that is sent again because its integrator asks for it. @source spec/rulings.md, section 11, Webhook */
 import type { Clock } from "../../base/clock.js";
-import { Refusal } from "../../base/errors.js";
+import { keyReused, Refusal } from "../../base/errors.js";
 import { newId } from "../../base/ids.js";
 import type { IntegratorId } from "../../base/ids.js";
 import { replayConnectorDelivery } from "../../storage/events/connector-tests.js";
@@ -33,7 +33,7 @@ const REFUSALS = {
     new Refusal("CONNECTOR_REPLAY_UNCONFIRMED", [
       { field: "confirmSuccessfulReplay", message: "Send true if the receiver may get this event a second time." },
     ]),
-  conflict: () => new Refusal("IDEMPOTENCY_REUSED"),
+  conflict: keyReused,
 } as const;
 
 /**

@@ -4,7 +4,7 @@
  */
 import { isoInstant } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
-import { Refusal } from "../../base/errors.js";
+import { keyReused, Refusal } from "../../base/errors.js";
 import { newId } from "../../base/ids.js";
 import type { FirmId, IntegratorId } from "../../base/ids.js";
 import type { ConnectorEventType } from "../../lifecycle/connector.js";
@@ -71,7 +71,7 @@ async function made(
     }),
   );
   if (outcome === "inactive") throw new Refusal("CONNECTOR_WEBHOOK_INACTIVE");
-  if (outcome === "conflict") throw new Refusal("IDEMPOTENCY_REUSED");
+  if (outcome === "conflict") throw keyReused();
   return { runId, tests, event: told, isNew: outcome === "new" };
 }
 

@@ -7,8 +7,8 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 
 import type { Clock } from "../../base/clock.js";
-import { Refusal } from "../../base/errors.js";
-import type { ErrorName } from "../../base/errors.js";
+import { keyReused, Refusal } from "../../base/errors.js";
+import type { ErrorDetail, ErrorName } from "../../base/errors.js";
 import { newId, parseParticipantId } from "../../base/ids.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -72,11 +72,17 @@ const seal = (sealer: Sealer, plain: Uint8Array, context: string): SealedText =>
   sealed: sealer.seal(plain, context),
 });
 
-const REFUSALS: Readonly<Record<Exclude<WhiteLabelCreation, "created" | "repeat">, ErrorName>> = {
-  identity_taken: "IDENTIFIER_TAKEN",
-  under_way: "PARTICIPANT_UNDER_WAY",
-  ref_conflict: "CUSTOMER_REF_CONFLICT",
-  not_authorized: "PARTNER_NOT_AUTHORIZED",
+/** Why a wish is not written, and which of its members says so. */
+const REFUSALS: Readonly<
+  Record<Exclude<WhiteLabelCreation, "created" | "repeat">, readonly [ErrorName, ...ErrorDetail[]]>
+> = {
+  identity_taken: ["IDENTIFIER_TAKEN", { field: "dic", message: "Another firm here has this tax id." }],
+  under_way: ["PARTICIPANT_UNDER_WAY", { field: "dic", message: "An operation on this tax id has not ended." }],
+  ref_conflict: [
+    "CUSTOMER_REF_CONFLICT",
+    { field: "customerRef", message: "It stands for another company, or this company has another one." },
+  ],
+  not_authorized: ["PARTNER_NOT_AUTHORIZED"],
 };
 
 /** The digest that tells a repeat from another body under the same key. */
@@ -123,15 +129,18 @@ export async function writeWish(
   );
   if (made === undefined) throw new Refusal("TEMPORARY");
   if (made.outcome === "created") return { id, isNew: true };
-  if (made.outcome !== "repeat" || made.id === null)
-    throw new Refusal(made.outcome === "repeat" ? "TEMPORARY" : REFUSALS[made.outcome]);
+  if (made.outcome !== "repeat") {
+    const [reason, ...details] = REFUSALS[made.outcome];
+    throw new Refusal(reason, details);
+  }
+  if (made.id === null) throw new Refusal("TEMPORARY");
   const first = await orTemporary(findWhiteLabel(sql, made.id, wish.integratorId));
   const { bodyKeyId, bodySealed } = first ?? {};
   const isSame =
     typeof bodyKeyId === "string" &&
     bodySealed instanceof Uint8Array &&
     timingSafeEqual(sealer.open(bodyKeyId, bodySealed, operationContext(made.id, "body")), digest);
-  if (!isSame) throw new Refusal("IDEMPOTENCY_REUSED");
+  if (!isSame) throw keyReused();
   return { id: made.id, isNew: false };
 }
 
@@ -148,7 +157,10 @@ export async function writeLeave(
     insertWhiteLabelLeave(sql, { ...leave, id: newId(clock), audit: stampOf(actor, clock) }, clock.now()),
   );
   if (made.outcome === "unknown" || made.id === null) throw new Refusal("NOT_FOUND");
-  if (made.outcome === "under_review") throw new Refusal("PARTICIPANT_UNDER_WAY");
+  if (made.outcome === "under_review")
+    throw new Refusal("PARTICIPANT_UNDER_WAY", [
+      { field: "participantId", message: "An operation on this participant is under review." },
+    ]);
   return made.id;
 }
 

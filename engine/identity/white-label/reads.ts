@@ -4,8 +4,7 @@ import { createHash } from "node:crypto";
 import { isoInstant } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
-import { ERRORS, Refusal } from "../../base/errors.js";
-import type { ErrorName } from "../../base/errors.js";
+import { ERRORS, keyReused, Refusal } from "../../base/errors.js";
 import { newId, parseUuid } from "../../base/ids.js";
 import type { IntegratorId } from "../../base/ids.js";
 import type { WhiteLabelState } from "../../lifecycle/white-label.js";
@@ -235,9 +234,12 @@ export interface CustomerWish {
   readonly legalName: string | undefined;
 }
 
-const CUSTOMER_REFUSALS: Readonly<Record<Exclude<CustomerCreation, "created" | "repeat">, ErrorName>> = {
-  key_conflict: "IDEMPOTENCY_REUSED",
-  ref_conflict: "CUSTOMER_REF_CONFLICT",
+const CUSTOMER_REFUSALS: Readonly<Record<Exclude<CustomerCreation, "created" | "repeat">, () => Refusal>> = {
+  key_conflict: keyReused,
+  ref_conflict: () =>
+    new Refusal("CUSTOMER_REF_CONFLICT", [
+      { field: "customerRef", message: "It stands for another company, or this company has another one." },
+    ]),
 };
 
 /**
@@ -252,7 +254,7 @@ export async function createCustomer(
   const bodySha256 = createHash("sha256").update(JSON.stringify(body)).digest();
   const made = await orTemporary(insertWhiteLabelCustomer(sql, { ...wish, id: newId(clock), bodySha256 }, clock.now()));
   if (made === undefined) throw new Refusal("TEMPORARY");
-  if (made.outcome !== "created" && made.outcome !== "repeat") throw new Refusal(CUSTOMER_REFUSALS[made.outcome]);
+  if (made.outcome !== "created" && made.outcome !== "repeat") throw CUSTOMER_REFUSALS[made.outcome]();
   const row = await orTemporary(findWhiteLabelCustomer(sql, wish.integratorId, made.id ?? ""));
   if (row === undefined) throw new Refusal("TEMPORARY");
   return { customer: customerView(row), isNew: made.outcome === "created" };

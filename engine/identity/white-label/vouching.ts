@@ -32,7 +32,8 @@ export async function vouchFor({ sql, clock, sealer }: WhiteLabelPorts, { id, to
   if (status !== "manual_review" || errorCode !== UNVOUCHED || secretKeyId === null || secretSealed === null)
     throw new Refusal("WHITE_LABEL_STATE");
   const given = sealer.open(secretKeyId, secretSealed, operationContext(id, "secret")).toString("utf8");
-  if (!timingSafeEqual(sha256(given), sha256(token))) throw new Refusal("VERIFICATION_MISMATCH");
+  if (!timingSafeEqual(sha256(given), sha256(token)))
+    throw new Refusal("VERIFICATION_MISMATCH", [{ field: "token", message: "The operation came with another one." }]);
   const audit = stampOf(OPERATOR, clock);
   if (!(await orTemporary(vouchWhiteLabel(sql, { id, version, audit }, clock.now()))))
     throw new Refusal("WHITE_LABEL_STATE");

@@ -2,7 +2,7 @@
 import { z } from "zod";
 
 import { Refusal } from "../../../engine/base/errors.js";
-import type { ErrorName } from "../../../engine/base/errors.js";
+import type { ErrorDetail, ErrorName } from "../../../engine/base/errors.js";
 import { PARTICIPANT_FORMS, parseEmail, parseUuid } from "../../../engine/base/ids.js";
 import type { IntegratorId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
@@ -149,12 +149,28 @@ const NEXT_ACTIONS: Partial<Record<ErrorName, string>> = {
     "Ask the present provider for a migration code and send POST /white-label/participants/migrations.",
 };
 
+/** What the registry judged of a request, the participant first. */
+const JUDGED: Readonly<Record<WhiteLabelOperation["operationType"], readonly [string, ...string[]]>> = {
+  registration: ["dic", "verificationToken"],
+  migration_in: ["dic", "migrationCode"],
+  migration_out: ["participantId"],
+};
+
+/** The members of a request for which the registry did not do it. */
+const DETAILS: Partial<Record<ErrorName, (shown: WhiteLabelOperation) => readonly ErrorDetail[]>> = {
+  REGISTRY_CONFLICT: ({ operationType }) => [
+    { field: JUDGED[operationType][0], message: "Another provider has this participant in the registry." },
+  ],
+  REGISTRY_REFUSED: ({ operationType }) =>
+    JUDGED[operationType].map((field) => ({ field, message: "The registry has judged it, and does not say more." })),
+};
+
 /** What an operation is answered with. @throws Refusal of a registry that did not do it */
 function answerOf(shown: WhiteLabelOperation, isNew: boolean) {
   if (shown.status === "rejected") {
     const name = ENDED[shown.error?.code ?? ""] ?? "REGISTRY_REFUSED";
     const nextAction = NEXT_ACTIONS[name];
-    throw new Refusal(name, [], nextAction === undefined ? {} : { nextAction });
+    throw new Refusal(name, DETAILS[name]?.(shown), nextAction === undefined ? {} : { nextAction });
   }
   if (shown.status === "succeeded" && isNew) return { status: 201 as const, body: shown };
   // What an operator released has ended, too: whoever asks again is not to wait for it.
