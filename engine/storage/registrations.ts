@@ -144,12 +144,15 @@ export async function findRegistration(sql: Sql, key: string): Promise<Registrat
   return row === undefined ? undefined : rowOf(row);
 }
 
-/** How many participants are in each state. */
+/** How many participants are in each state; who comes by White Label and waits for an operator is one under review. */
 export async function censusOfRegistrations(sql: Sql): Promise<ReadonlyMap<RegistrationState, number>> {
-  const rows = await sql<
-    { readonly state: RegistrationState; readonly count: number }[]
-  >`select state, count(*)::integer as count from registration group by state`;
-  return new Map(REGISTRATION_STATES.map((state) => [state, rows.find((row) => row.state === state)?.count ?? 0]));
+  const rows = await sql<{ readonly state: RegistrationState; readonly count: number }[]>`
+    select state, count(*)::integer as count from registration group by state
+    union all
+    select status, count(*)::integer from white_label_operation where status = 'manual_review' group by status`;
+  const countOf = (state: RegistrationState): number =>
+    rows.reduce((sum, row) => sum + (row.state === state ? row.count : 0), 0);
+  return new Map(REGISTRATION_STATES.map((state) => [state, countOf(state)]));
 }
 
 /** By participant, behind `after`. */

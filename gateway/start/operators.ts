@@ -42,7 +42,7 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { changeFirm } from "../../engine/identity/firm-facts.js";
 
 /** Sets the gauges anew whenever the metrics are read. */
-export function observe({ metrics, clock, stack, log }: Base, { sql, actors, pool, registrations }: Work): void {
+export function observe({ metrics, clock, stack, log }: Base, { sql, actors, pool }: Work): void {
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();
   // Bounded by RESTART_REASONS.
@@ -68,9 +68,8 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
       metrics.set("oldest_due_dispatch_seconds", {}, census.oldestDue_s);
       await observePendingMls({ sql, clock, metrics });
       await observeHeld({ sql, clock, metrics });
-      if (registrations !== undefined)
-        for (const [state, count] of await censusOfRegistrations(sql))
-          metrics.set("registrations_state", { state }, count);
+      for (const [state, count] of await censusOfRegistrations(sql))
+        metrics.set("registrations_state", { state }, count);
     } catch (error) {
       // Without a database the gauges keep their last value; /readyz tells that it is away.
       log.warn("metrics.census_failed", errorFields(error));

@@ -380,6 +380,8 @@ describe("a registry whose outcome nobody knows", () => {
     smp.fault = undefined;
     const listed = await kurier("list", "--status", "manual_review");
     expect(listed).toMatchObject({ status: 0, err: "" });
+    const metrics = await fetch(`${node().sandbox.adminUrl}/metrics`).then((answer) => answer.text());
+    expect(metrics).toMatch(/^kurier_registrations_state\{state="manual_review"\} [1-9]/m);
     for (const [operationId, name, code] of [
       [done["id"], dic, "REGISTRY_UNKNOWN"],
       [half["id"], other, "REGISTRY_UNKNOWN"],
