@@ -9,6 +9,14 @@ import { argv, exit, stdout } from "node:process";
 /** One panel: title, unit of Grafana, and expressions with the legend of each. */
 const panel = (title, unit, ...targets) => ({ title, unit, targets });
 const rate = (metric, by) => `sum by (${by}) (rate(${metric}[$__rate_interval]))`;
+/** A line at 0 where there is nothing yet, and no such line beside others. */
+const orZero = (expr) => `${expr} or on() vector(0)`;
+/** The same where the legend names labels, which then say "none". */
+const orNone = (expr, ...labels) =>
+  `${expr} or on() ${labels.reduce((none, label) => `label_replace(${none}, "${label}", "none", "", "")`, "vector(0)")}`;
+const rateOrNone = (metric, ...by) => orNone(rate(metric, by.join(", ")), ...by);
+/** For what every engine counts of one thing that they share. */
+const highest = (metric, by) => `max by (${by}) (rate(${metric}[$__rate_interval]))`;
 const quantile = (q, metric, by = "le") =>
   `histogram_quantile(${q}, sum by (${by}) (rate(${metric}_bucket[$__rate_interval])))`;
 
@@ -61,15 +69,15 @@ export const DASHBOARDS = {
       panel(
         "Refused",
         "reqps",
-        [`${rate("kurier_rate_limited_total", "row")} or vector(0)`, "rate limit {{row}}"],
-        [`${rate("kurier_http_requests_shed_total", "reason")} or vector(0)`, "full {{reason}}"],
-        [`${rate("kurier_credentials_failed_total", "prefix")} or vector(0)`, "credentials {{prefix}}"],
+        [rateOrNone("kurier_rate_limited_total", "row"), "rate limit {{row}}"],
+        [rateOrNone("kurier_http_requests_shed_total", "reason"), "full {{reason}}"],
+        [rateOrNone("kurier_credentials_failed_total", "prefix"), "credentials {{prefix}}"],
       ),
       panel(
         "Idempotency",
         "ops",
-        ["sum(rate(kurier_idempotency_replays_total[$__rate_interval])) or vector(0)", "replayed"],
-        [`${rate("kurier_idempotency_conflicts_total", "code")} or vector(0)`, "conflict {{code}}"],
+        [orZero("sum(rate(kurier_idempotency_replays_total[$__rate_interval]))"), "replayed"],
+        [rateOrNone("kurier_idempotency_conflicts_total", "code"), "conflict {{code}}"],
       ),
     ],
   },
@@ -78,10 +86,7 @@ export const DASHBOARDS = {
     panels: [
       panel("Attempts by outcome", "ops", [rate("kurier_dispatch_attempts_total", "result"), "{{result}}"]),
       panel("Receivers that get nothing for now", "short", ["max(kurier_receivers_down)", "access points"]),
-      panel("AS4 messages received", "ops", [
-        `${rate("kurier_as4_received_total", "result")} or vector(0)`,
-        "{{result}}",
-      ]),
+      panel("AS4 messages received", "ops", [rateOrNone("kurier_as4_received_total", "result"), "{{result}}"]),
       panel(
         "Statuses in time",
         "percentunit",
@@ -89,16 +94,13 @@ export const DASHBOARDS = {
         ["kurier:mls_received_in_time:ratio1h or vector(1)", "others', 25 minutes"],
       ),
       panel("Verdicts of what was received", "ops", [
-        `${rate("kurier_received_verdicts_total", "verdict")} or vector(0)`,
+        rateOrNone("kurier_received_verdicts_total", "verdict"),
         "{{verdict}}",
       ]),
-      panel("Lateness of the Box, p99", "s", [
-        `${quantile(0.99, "kurier_box_claim_lateness_seconds")} or vector(0)`,
-        "p99",
-      ]),
-      panel("Registrations", "short", ["max by (state) (kurier_registrations_state) or vector(0)", "{{state}}"]),
+      panel("Lateness of the Box, p99", "s", [orZero(quantile(0.99, "kurier_box_claim_lateness_seconds")), "p99"]),
+      panel("Registrations", "short", [orNone("max by (state) (kurier_registrations_state)", "state"), "{{state}}"]),
       panel("Service messages", "ops", [
-        `${rate("kurier_service_messages_total", "kind, result")} or vector(0)`,
+        rateOrNone("kurier_service_messages_total", "kind", "result"),
         "{{kind}} {{result}}",
       ]),
     ],
@@ -106,15 +108,12 @@ export const DASHBOARDS = {
   webhooks: {
     title: "Kurier / Webhooks",
     panels: [
-      panel("Attempts by outcome", "ops", [
-        `${rate("kurier_webhook_deliveries_total", "outcome")} or vector(0)`,
-        "{{outcome}}",
-      ]),
+      panel("Attempts by outcome", "ops", [rateOrNone("kurier_webhook_deliveries_total", "outcome"), "{{outcome}}"]),
       panel(
         "Event to the receiver's 2xx",
         "s",
-        [`${quantile(0.5, "kurier_webhook_delivery_duration_seconds")} or vector(0)`, "p50"],
-        [`${quantile(0.99, "kurier_webhook_delivery_duration_seconds")} or vector(0)`, "p99"],
+        [orZero(quantile(0.5, "kurier_webhook_delivery_duration_seconds")), "p50"],
+        [orZero(quantile(0.99, "kurier_webhook_delivery_duration_seconds")), "p99"],
       ),
       panel("Oldest due delivery", "s", ["max(kurier_webhook_oldest_due_seconds)", "seconds"]),
       panel("Endpoints that rest", "short", ["max(kurier_webhook_endpoints_resting)", "endpoints"]),
@@ -144,10 +143,27 @@ export const DASHBOARDS = {
         "max by (stream) (kurier_stream_pending_messages)",
         "{{stream}}",
       ]),
-      panel("Stale writes refused", "ops", [
-        `${rate("kurier_fencing_rejections_total", "kind")} or vector(0)`,
-        "{{kind}}",
-      ]),
+      panel("Stale writes refused", "ops", [rateOrNone("kurier_fencing_rejections_total", "kind"), "{{kind}}"]),
+    ],
+  },
+  postgres: {
+    title: "Kurier / Postgres",
+    panels: [
+      panel(
+        "Sessions",
+        "short",
+        ["max by (state) (kurier_postgres_sessions)", "{{state}}"],
+        ["max(kurier_postgres_sessions_allowed)", "allowed"],
+      ),
+      panel("Oldest open transaction", "s", ["max(kurier_postgres_oldest_transaction_seconds)", "age"]),
+      panel("Transactions", "ops", [highest("kurier_postgres_transactions_total", "outcome"), "{{outcome}}"]),
+      panel("Rows written", "ops", [highest("kurier_postgres_rows_written_total", "kind"), "{{kind}}"]),
+      panel("Blocks read", "ops", [highest("kurier_postgres_blocks_total", "source"), "from {{source}}"]),
+      panel("Write-ahead log", "Bps", ["max(rate(kurier_postgres_wal_bytes_total[$__rate_interval]))", "written"]),
+      panel("Size of the database", "bytes", ["max(kurier_postgres_size_bytes)", "size"]),
+      panel("Rows for vacuum", "short", ["max(kurier_postgres_dead_rows)", "dead rows"]),
+      panel("Deadlocks", "ops", ["max(rate(kurier_postgres_deadlocks_total[$__rate_interval]))", "deadlocks"]),
+      panel("Age of the oldest transaction id", "short", ["max(kurier_postgres_transaction_ids_age)", "transactions"]),
     ],
   },
 };

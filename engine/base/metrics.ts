@@ -192,6 +192,41 @@ export const METRICS = {
     labels: [],
   },
   credentials_failed_total: { kind: "counter", help: "Failed credential attempts.", labels: ["prefix"] },
+  postgres_sessions: {
+    kind: "gauge",
+    help: "Sessions of the engine's database by what they do; waiting is for a lock, hidden are those of other roles.",
+    labels: ["state"],
+  },
+  postgres_sessions_allowed: { kind: "gauge", help: "Sessions that the database server allows.", labels: [] },
+  postgres_oldest_transaction_seconds: {
+    kind: "gauge",
+    help: "Age of the oldest open transaction of the engine's database.",
+    labels: [],
+  },
+  postgres_size_bytes: { kind: "gauge", help: "Size of the engine's database on disk.", labels: [] },
+  postgres_dead_rows: { kind: "gauge", help: "Rows that vacuum has yet to remove.", labels: [] },
+  postgres_transaction_ids_age: {
+    kind: "gauge",
+    help: "Transactions since the oldest row that is not frozen; the server stops writing near two thousand million.",
+    labels: [],
+  },
+  postgres_transactions_total: {
+    kind: "counter",
+    help: "Transactions of the engine's database; every engine counts all of them.",
+    labels: ["outcome"],
+  },
+  postgres_blocks_total: {
+    kind: "counter",
+    help: "Blocks that the server has read for the engine's database, by where it found them.",
+    labels: ["source"],
+  },
+  postgres_rows_written_total: {
+    kind: "counter",
+    help: "Rows written in the engine's database; every engine counts all of them.",
+    labels: ["kind"],
+  },
+  postgres_deadlocks_total: { kind: "counter", help: "Deadlocks in the engine's database.", labels: [] },
+  postgres_wal_bytes_total: { kind: "counter", help: "Write-ahead log that the whole server has written.", labels: [] },
   cert_expiry_timestamp_seconds: { kind: "gauge", help: "When a certificate in use expires.", labels: ["usage"] },
 } as const satisfies Record<
   string,

@@ -22,6 +22,7 @@ import {
   listOperatorDocuments,
   listOperatorReceived,
 } from "../../engine/storage/documents/operations.js";
+import { serverObserver } from "../../engine/storage/operators/figures.js";
 import { listMasterKeys } from "../../engine/storage/keyring/keyring.js";
 import { censusOfRegistrations } from "../../engine/storage/registrations.js";
 import { orTemporary } from "../../engine/storage/sql.js";
@@ -50,6 +51,7 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
   stack.add(() => {
     delay.disable();
   });
+  const observeServer = serverObserver(sql, metrics);
   metrics.beforeExposition(async () => {
     metrics.set("event_loop_delay_seconds", {}, delay.percentile(99) / 1e9);
     delay.reset();
@@ -70,6 +72,7 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
       await observeHeld({ sql, clock, metrics });
       for (const [state, count] of await censusOfRegistrations(sql))
         metrics.set("registrations_state", { state }, count);
+      await observeServer();
     } catch (error) {
       // Without a database the gauges keep their last value; /readyz tells that it is away.
       log.warn("metrics.census_failed", errorFields(error));

@@ -6,6 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { loadConfig } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
+import { createMetrics } from "../../engine/base/metrics.js";
+import { serverObserver } from "../../engine/storage/operators/figures.js";
 import { startEngine } from "../../gateway/main.js";
 import type { Engine } from "../../gateway/main.js";
 import { eventually } from "../support/eventually.js";
@@ -143,6 +145,30 @@ describe("an engine", () => {
     expect(await stored(id)).toEqual(now);
     expect((await ask("PATCH", "/0190b8f0-1c5e-7000-8000-000000000001", { city: "Košice" })).status).toBe(404);
     expect((await ask("PATCH", "/x", { city: "Košice" })).status).toBe(404);
+  });
+
+  test("what the database counts begins at 0, grows with what is written, and takes nothing back when the server counts anew", async () => {
+    const metrics = createMetrics();
+    const observe = serverObserver(db.sql, metrics);
+    const figure = async (series: string): Promise<number> => {
+      await observe();
+      const line = (await metrics.exposition()).split("\n").find((one) => one.startsWith(`kurier_postgres_${series} `));
+      return Number(line?.split(" ").at(-1));
+    };
+    const inserted = 'rows_written_total{kind="inserted"}';
+    expect(await figure(inserted)).toBe(0);
+    expect(await figure("size_bytes")).toBeGreaterThan(1_000_000);
+    expect(await figure('sessions{state="active"}')).toBeGreaterThan(0);
+    const log = await figure("wal_bytes_total");
+    await db.sql`create table counted as select generate_series(1, 500) as n`;
+    await eventually("500 rows are counted", async () => (await figure(inserted)) >= 500);
+    expect(await figure("wal_bytes_total")).toBeGreaterThan(log);
+    const before = await figure(inserted);
+    await db.sql`select pg_stat_reset()`;
+    expect(await figure(inserted)).toBeGreaterThanOrEqual(before);
+    await db.sql`insert into counted select generate_series(1, 700)`;
+    await eventually("700 more are counted", async () => (await figure(inserted)) >= before + 700);
+    await db.sql`drop table counted`;
   });
 
   test("a node stays ready when a newer release has migrated the database further, and is not when a migration of its own is missing", async () => {
