@@ -1,5 +1,6 @@
 /**
- * `end-to-end`: how many documents a second a node takes from the API to a verified receipt, over its own SMP and /as4.
+ * `end-to-end`: how many documents a second a node takes from the API to a verified receipt, over its own SMP and /as4;
+ * with `--subscribed`, what subscriptions add to the price of each.
  */
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -7,9 +8,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { systemClock } from "../engine/base/clock.js";
 import { perUnit, processorTime } from "./cpu.js";
 import { makeFirms, startBenchEngine } from "./engine.js";
+import { inTurns } from "./events/in-turns.js";
 import { subscribeFirms } from "./events/subscribed.js";
-import type { Subscribed } from "./events/subscribed.js";
-import type { BenchEngine } from "./engine.js";
+import type { BenchEngine, BenchFirm } from "./engine.js";
 import { refusedOf, repeated, runLoad, runPacedLoad } from "./load.js";
 import { accessPointKey, rsaLimit } from "./rsa.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
@@ -25,6 +26,14 @@ const STEADY_SHARE = 0.7;
 const LOOK_MS = 200;
 /** The longest wait for the last document, as a multiple of the measured part. */
 const PATIENCE = 10;
+/** The longest that the sends of one block may take. */
+const BLOCK_S_MAX = 60;
+
+/** The requests of all firms in turn, and where they go. */
+interface Way {
+  readonly next: ReturnType<typeof requests>;
+  readonly url: string;
+}
 
 interface Counts {
   readonly accepted: number;
@@ -106,8 +115,7 @@ async function checkRows({ sql }: BenchEngine, accepted: number, underWay: numbe
 async function drainRate(
   options: BenchOptions,
   engine: BenchEngine,
-  { next, url }: { readonly next: ReturnType<typeof requests>; readonly url: string },
-  subscribed: Subscribed,
+  { next, url }: Way,
 ): Promise<{ readonly figures: Figure[]; readonly rate: number; readonly answers: number }> {
   const amount = options.tiny ? 20 : BACKLOG_PER_SECOND * options.seconds;
   const first = await runLoad({
@@ -118,14 +126,10 @@ async function drainRate(
     next,
   });
   if (refusedOf(first) > 0) throw new Error(`the engine refused ${refusedOf(first)} documents`);
-  const times = (): ReturnType<typeof processorTime> => processorTime(engine.pid, subscribed.pid);
-  const [start, before, time] = [systemClock.monotonic(), await counts(engine), times()];
+  const [start, before, time] = [systemClock.monotonic(), await counts(engine), processorTime(engine.pid)];
   const { delivered, at } = await drained(engine, options);
   const drainedCount = delivered - before.delivered;
-  // What is told of the last documents is part of their price.
-  const calls = await subscribed.calls();
-  options.say(`processor time per document, ms: ${perUnit(time, times(), drainedCount)}`);
-  if (options.subscribed) options.say(`events pushed per document so far: ${(calls / delivered).toFixed(2)}`);
+  options.say(`processor time per document, ms: ${perUnit(time, processorTime(engine.pid), drainedCount)}`);
   const rate = drainedCount / ((at - start) / 1_000);
   return {
     answers: first.answers,
@@ -154,7 +158,7 @@ async function drainRate(
 async function steady(
   options: BenchOptions,
   engine: BenchEngine,
-  { next, url }: { readonly next: ReturnType<typeof requests>; readonly url: string },
+  { next, url }: Way,
   offered: number,
 ): Promise<{ readonly figures: Figure[]; readonly answers: number }> {
   const started = new Date(systemClock.now());
@@ -192,6 +196,66 @@ async function steady(
   };
 }
 
+/** What a part came to: its figures, and how many documents it sent. */
+interface Measured {
+  readonly figures: readonly Figure[];
+  readonly answers: number;
+}
+
+/** How fast documents are delivered, and how long each takes. */
+async function plainly(options: BenchOptions, engine: BenchEngine, way: Way): Promise<Measured> {
+  options.say("a backlog …");
+  const backlog = await drainRate(options, engine, way);
+  options.say("a steady stream …");
+  const stream = await steady(options, engine, way, Math.max(1, Math.floor(backlog.rate * STEADY_SHARE)));
+  const limit = await rsaLimit(options.tiny ? 0.1 : 3, await accessPointKey(join(engine.dataDir, "pki")), "exchange");
+  return {
+    answers: backlog.answers + stream.answers,
+    figures: [
+      ...backlog.figures,
+      ...stream.figures,
+      {
+        name: "RSA limit, exchange",
+        value: limit,
+        unit: "/s",
+        note: "sign + encrypt + decrypt + verify + sign + verify, RSA-2048, one core",
+      },
+      { name: "backlog drains ÷ RSA limit", value: backlog.rate / limit, unit: "ratio" },
+    ],
+  };
+}
+
+/** What it costs that each firm is told of its documents. */
+async function told(
+  options: BenchOptions,
+  engine: BenchEngine,
+  { next, url }: Way,
+  firms: readonly BenchFirm[],
+): Promise<Measured> {
+  const subscribed = await subscribeFirms(options, engine, firms);
+  let answers = 0;
+  const deliver = async (amount: number): Promise<number> => {
+    const before = await counts(engine);
+    const load = await runLoad({
+      url,
+      connections: options.tiny ? 4 : CONNECTIONS,
+      seconds: BLOCK_S_MAX,
+      amount,
+      next,
+    });
+    if (refusedOf(load) > 0) throw new Error(`the engine refused ${refusedOf(load)} documents`);
+    answers += load.answers;
+    return (await drained(engine, options)).delivered - before.delivered;
+  };
+  try {
+    options.say("blocks of documents in turns, subscribed and not …");
+    const figures = [...(await inTurns({ options, engine, subscribed, deliver })), ...(await subscribed.bare())];
+    return { figures, answers };
+  } finally {
+    await subscribed.close();
+  }
+}
+
 /** Documents per second from a client's send to the receiver's inbox. */
 export const endToEndBench: Bench = {
   name: "end-to-end",
@@ -208,42 +272,23 @@ export const endToEndBench: Bench = {
       const templates = firms.map((firm, index) =>
         templateOf(firm, firms[(index + 1) % firms.length]?.participantId ?? ""),
       );
-      const next = requests(templates, "/sapi/v1/document/send");
-      const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
-      const subscribed = await subscribeFirms(options, engine, firms);
+      const way = {
+        next: requests(templates, "/sapi/v1/document/send"),
+        url: engine.sandbox.sapiBaseUrl.replace("/sapi/v1", ""),
+      };
       options.say("warming up …");
       const warm = await runLoad({
-        url,
+        ...way,
         connections: options.tiny ? 2 : 8,
         seconds: options.seconds,
         amount: options.tiny ? 4 : 1_000,
-        next,
       });
       await drained(engine, options);
-      options.say("a backlog …");
-      const backlog = await drainRate(options, engine, { next, url }, subscribed);
-      options.say("a steady stream …");
-      const stream = await steady(options, engine, { next, url }, Math.max(1, Math.floor(backlog.rate * STEADY_SHARE)));
-      const bare = await subscribed.bare();
-      await subscribed.close();
-      await checkRows(engine, warm.answers + backlog.answers + stream.answers, CONNECTIONS);
-      const limit = await rsaLimit(
-        options.tiny ? 0.1 : 3,
-        await accessPointKey(join(engine.dataDir, "pki")),
-        "exchange",
-      );
-      return [
-        ...backlog.figures,
-        ...stream.figures,
-        ...bare,
-        {
-          name: "RSA limit, exchange",
-          value: limit,
-          unit: "/s",
-          note: "sign + encrypt + decrypt + verify + sign + verify, RSA-2048, one core",
-        },
-        { name: "backlog drains ÷ RSA limit", value: backlog.rate / limit, unit: "ratio" },
-      ];
+      const { figures, answers } = options.subscribed
+        ? await told(options, engine, way, firms)
+        : await plainly(options, engine, way);
+      await checkRows(engine, warm.answers + answers, CONNECTIONS);
+      return figures;
     } finally {
       await engine.stop();
     }
