@@ -1,12 +1,14 @@
 /**
- * What the queue costs its own claims: Postgres reads as much for a look and a claim behind many waiting documents, most
- * of them of another lane and due for longer, as behind few. Counted, not timed.
+ * What queues cost their own claims: Postgres reads as much for a look and a claim behind many waiting documents, most
+ * of them of another lane and due for longer, as behind few, and as much for a claim of deliveries beside one receiver
+ * that has many to come and one that is dead. Counted, not timed.
  * @source design/reliability.md, F-10; the goal of fairness in docs/performance.md
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { FirmId } from "../../engine/base/ids.js";
 import { claimDocuments, readLanes } from "../../engine/storage/documents/attempts.js";
+import { claimDeliveries } from "../../engine/storage/events/dispatch.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { freshDatabase } from "../support/postgres.js";
@@ -93,4 +95,55 @@ test("a look and a claim read no more behind 20,000 waiting documents of another
   const known = await both();
   for (const many of [unknown, known])
     for (const [n, read] of few.entries()) expect(many[n]).toBeLessThanOrEqual(read + OWN_ROWS);
+});
+
+/** Receivers that are told of one event each. */
+const ENDPOINTS = 1_000;
+const [CROWDED, GONE] = ["00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"] as const;
+
+/** Deliveries that are all due: at an endpoint, or where none is named one at each of `count` new ones. */
+async function deliveries(count: number, endpoint: string | null = null): Promise<void> {
+  await sql`set session_replication_role = replica`;
+  await sql`
+    create temporary table told as
+    select n, gen_random_uuid() as id, coalesce(${endpoint}::uuid, gen_random_uuid()) as endpoint,
+      clock_timestamp() - interval '1 hour' + n * interval '1 millisecond' as at
+    from generate_series(1, ${count}::integer) as s (n)`;
+  await sql`
+    insert into webhook_endpoint (id, owner_id, origin, failures, rest_until)
+    select distinct t.endpoint, t.endpoint, 'https://hook.test', case t.endpoint when ${GONE} then 9 else 0 end,
+      case t.endpoint when ${GONE} then now() + interval '1 hour' end
+    from told as t on conflict do nothing`;
+  await sql`
+    insert into webhook_subscription (
+      id, firm_id, url, endpoint_id, events, active, secret_key_id, secret_sealed, seen_from, created_at
+    )
+    select t.endpoint, t.endpoint, 'https://hook.test', t.endpoint, array['document.delivered'], true, 'k', 'x'::bytea,
+      '1:1:'::pg_snapshot, now()
+    from (select distinct endpoint from told) as t on conflict do nothing`;
+  await sql`
+    insert into webhook_delivery (
+      id, subscription_id, endpoint_id, owner_id, firm_id, event_id, event, place, document_id, occurred_at, status,
+      due_at, created_at
+    )
+    select id, endpoint, endpoint, endpoint, endpoint, id, 'document.delivered', n, id, at, 'PENDING', at, at
+    from told order by n`;
+  await sql`drop table told`;
+  await sql`set session_replication_role = origin`;
+}
+
+const claimOfDeliveries = (): Promise<unknown> => claimDeliveries(sql, "node-a", CLAIMED);
+
+test("a claim of deliveries reads no more beside 10,000 for one of a thousand receivers and 10,000 for a dead one", async () => {
+  await deliveries(ENDPOINTS);
+  await deliveries(200, CROWDED);
+  await deliveries(200, GONE);
+  await sql`analyze`;
+  const few = await costOf(claimOfDeliveries);
+  await deliveries(10_000, CROWDED);
+  await deliveries(10_000, GONE);
+  const unknown = await costOf(claimOfDeliveries);
+  await sql`analyze`;
+  const known = await costOf(claimOfDeliveries);
+  for (const many of [unknown, known]) expect(many).toBeLessThanOrEqual(few + OWN_ROWS);
 });
