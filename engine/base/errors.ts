@@ -389,6 +389,11 @@ export const ERRORS = {
     { sapi: "VERIFICATION_MISMATCH" },
     "The operation came with another token than this; nothing has changed. Vouch with the token that was checked, or release the operation.",
   ),
+  INTEGRATOR_UNAPPROVED: row(
+    409,
+    { sapi: "INTEGRATOR_UNAPPROVED" },
+    "The integrator of the operation is not approved for production any more; nothing has changed. Release the operation, or vouch for it once the integrator is approved again.",
+  ),
   REGISTRY_SILENT: row(
     503,
     { sapi: "REGISTRY_SILENT", retryable: true },

@@ -294,6 +294,8 @@ export const LIMITS = {
   /** When a registry that could not be asked is asked again, and when an operation that never was ends. Ours. */
   white_label_again_ms: 30 * SECOND_MS,
   white_label_give_up_ms: 1 * HOUR_MS,
+  /** How long an operation waits for an operator to vouch for its token before it is released. Ours. */
+  white_label_unvouched_kept_ms: 30 * DAY_MS,
   /** Lengths of tokens, codes and words. Ours; the SML's migration keys have 24 characters at most. */
   verification_token_chars_max: 512,
   migration_code_chars_max: 200,

@@ -6,6 +6,7 @@ import type { Log } from "../base/log.js";
 import { SWEPT } from "../storage/retention/ends.js";
 import type { SweptTable } from "../storage/retention/ends.js";
 import { countSwept, sweepTable } from "../storage/retention/sweeps.js";
+import { countUnvouched, releaseUnvouched } from "../storage/retention/unvouched.js";
 import { movePayloads } from "../storage/payloads/move.js";
 import type { PayloadStore } from "../storage/payloads/payload-store.js";
 import type { Sql } from "../storage/sql.js";
@@ -21,6 +22,28 @@ const TABLES = Object.keys(SWEPT) as readonly SweptTable[];
 /** How many rows of each table have gone, or would go. */
 type Swept = ReadonlyMap<SweptTable, number>;
 
+/** Does a batch again and again until one is not full. @returns how many rows that were */
+async function inBatches(batch: () => Promise<number>): Promise<number> {
+  let done = 0;
+  for (let round = 0; round < LIMITS.sweep_rounds_max; round += 1) {
+    const some = await batch();
+    done += some;
+    if (some < LIMITS.sweep_batch) break;
+  }
+  return done;
+}
+
+/**
+ * Releases operations of White Label that have waited too long for an operator's word.
+ * @param options.dry counts and releases nothing
+ * @returns how many
+ */
+export const endUnvouched = (
+  { sql, clock }: RetentionPorts,
+  options: { readonly dry?: boolean } = {},
+): Promise<number> =>
+  options.dry === true ? countUnvouched(sql, clock.now()) : inBatches(() => releaseUnvouched(sql, clock.now()));
+
 /**
  * One pass. Safe to run on every node at once, and again after it was broken off.
  * @param options.dry counts and removes nothing
@@ -35,13 +58,7 @@ export async function sweepRows(
       swept.set(table, await countSwept(sql, table, clock.now()));
       continue;
     }
-    let gone = 0;
-    for (let round = 0; round < LIMITS.sweep_rounds_max; round += 1) {
-      const some = await sweepTable(sql, table, clock.now());
-      gone += some;
-      if (some < LIMITS.sweep_batch) break;
-    }
-    swept.set(table, gone);
+    swept.set(table, await inBatches(() => sweepTable(sql, table, clock.now())));
   }
   return swept;
 }
@@ -54,6 +71,7 @@ export function startSweeps({
 }: RetentionPorts & { readonly log: Log; readonly payloads: PayloadStore | undefined }): () => Promise<void> {
   const pass = async (): Promise<void> => {
     try {
+      await endUnvouched(ports);
       await sweepRows(ports);
       if (payloads !== undefined) await movePayloads(ports.sql, payloads, ports.clock.now());
     } catch (error) {

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../engine/base/clock.js";
 import { newId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { sweepRows } from "../../engine/documents/retention.js";
+import { endUnvouched, sweepRows } from "../../engine/documents/retention.js";
 import { ROW_ENDS, SWEPT } from "../../engine/storage/retention/ends.js";
 import type { SweptTable } from "../../engine/storage/retention/ends.js";
 import { freshDatabase } from "../support/postgres.js";
@@ -121,6 +121,42 @@ describe("rows whose time has come", () => {
     await rows.add("evidence", at + 1_000, { document_id: proved["id"], direction: "outbound", byte_offset: 0 });
     await sweepRows({ sql: db.sql, clock: systemClock });
     expect(await countOf("document")).toBe(before + 3);
+  });
+
+  test("an operation that nobody vouches for is released after its time, with an entry in the audit; other reviews stay", async () => {
+    const integratorId = randomUUID();
+    const late = now - LIMITS.white_label_unvouched_kept_ms - DAY_MS;
+    const reviews = [
+      [late, "VERIFICATION_REQUIRED"],
+      [now, "VERIFICATION_REQUIRED"],
+      [late, "INTERRUPTED"],
+    ] as const;
+    for (const [at, code] of reviews)
+      await rows.add("white_label_operation", at, {
+        ...{ id: idAt(at), integrator_id: integratorId, participant_key: randomUUID(), customer_ref: randomUUID() },
+        ...{ operation_type: "registration", status: "manual_review", error_code: code, due_at: null },
+        ...{ secret_key_id: "key", secret_sealed: Buffer.from("sealed"), completed_at: null, dic: "2020202020" },
+      });
+    const ports = { sql: db.sql, clock: systemClock };
+    expect(await endUnvouched(ports, { dry: true })).toBe(1);
+    expect(await endUnvouched(ports)).toBe(1);
+    expect(await endUnvouched(ports)).toBe(0);
+    const states = await db.sql`
+      select status, error_code as code, completed_at is not null as ended, secret_sealed is not null as sealed
+      from white_label_operation where integrator_id = ${integratorId} order by created_at, status desc`;
+    expect(states).toEqual([
+      { status: "released", code: "VERIFICATION_EXPIRED", ended: true, sealed: false },
+      { status: "manual_review", code: "INTERRUPTED", ended: false, sealed: true },
+      { status: "manual_review", code: "VERIFICATION_REQUIRED", ended: false, sealed: true },
+    ]);
+    const entries = await db.sql`
+      select actor_type as actor, event, metadata from audit_entry where integrator_id = ${integratorId}`;
+    expect(entries).toEqual([
+      {
+        ...{ actor: "system", event: "white_label.ended" },
+        metadata: { status: "released", errorCode: "VERIFICATION_EXPIRED" },
+      },
+    ]);
   });
 
   test("the key that signs stays however old it is", async () => {

@@ -163,7 +163,10 @@ describe.each(serverForms)("the %s form", (form) => {
     const repeat = await create(body, key);
     expect([repeat.status, repeat.json["id"], repeat.json["status"]]).toEqual([202, first.json["id"], "active"]);
     const other = await create({ ...body, contactEmail: "jana@firma.example" }, key);
-    expect([other.status, (other.json["error"] as { code: string }).code]).toEqual([409, "IDEMPOTENCY_CONFLICT"]);
+    expect([other.status, other.json["error"]]).toMatchObject([
+      409,
+      { code: "IDEMPOTENCY_CONFLICT", field: "Idempotency-Key" },
+    ]);
   });
 
   test("a customerRef stands for one company and a company for one customerRef", async () => {

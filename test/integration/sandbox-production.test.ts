@@ -181,6 +181,40 @@ describe("White Label over our own SMP in production", () => {
     expect([refused.status, refused.json["error"]]).toMatchObject([403, { code: "PARTNER_NOT_AUTHORIZED" }]);
   });
 
+  test("an operator vouches for no operation of an intermediary that is not approved for production any more", async () => {
+    const { json } = await register("2199000559", "given-out");
+    const vouch = () => operator(`${String(json["id"])}/vouch`, { token: "given-out" });
+    await db.sql`update integrator set production_authorized = false`;
+    const refused = await vouch();
+    await db.sql`update integrator set production_authorized = true`;
+    expect([refused.status, refused.json["error"]]).toMatchObject([
+      409,
+      {
+        code: "INTEGRATOR_UNAPPROVED",
+        field: "id",
+        message: expect.stringContaining("not approved for production") as unknown,
+      },
+    ]);
+    expect([(await operation(json["id"]))["status"], await smpStatus("2199000559")]).toEqual(["manual_review", 404]);
+    expect((await vouch()).status).toBe(200);
+  });
+
+  test("a customerRef of White Label is kept without the blanks around it, and one of blanks is none", async () => {
+    const note = (customerRef: string): Promise<HttpAnswer> =>
+      http(
+        "POST",
+        at("/api/v1/customers"),
+        { authorization, "content-type": "application/json", "idempotency-key": randomUUID() },
+        JSON.stringify({
+          ...{ customerRef, dic: "2199000560", companyEmail: "firma@firma.example" },
+          ...{ relationship: "represented", customerAuthorization: "mandate 7" },
+        }),
+      );
+    const noted = await note("  K-7\t");
+    expect([noted.status, noted.json["customerRef"]], noted.text).toEqual([201, "K-7"]);
+    expect((await note("  ")).status).toBe(400);
+  });
+
   test("an operator who vouches for nothing releases the operation: nobody is published, and the identity is free", async () => {
     const dic = "2199000556";
     const { json } = await register(dic, "made-up");

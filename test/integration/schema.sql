@@ -4382,6 +4382,32 @@ AS $function$
   returning r.id
 $function$
 
+CREATE OR REPLACE FUNCTION public.release_unvouched_white_label(p_before timestamp with time zone, p_now timestamp with time zone, p_limit integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_operation record;
+  v_released integer := 0;
+begin
+  for v_operation in
+    select o.id, o.integrator_id from white_label_operation as o
+    where o.status = 'manual_review' and o.error_code = 'VERIFICATION_REQUIRED' and o.created_at < p_before
+    order by o.integrator_id, o.id limit p_limit for update skip locked
+  loop
+    update white_label_operation set status = 'released', error_code = 'VERIFICATION_EXPIRED', due_at = null,
+      claimed_until = null, secret_key_id = null, secret_sealed = null, completed_at = p_now, version = version + 1,
+      updated_at = p_now
+    where id = v_operation.id;
+    perform append_audit(jsonb_build_object('id', new_row_id(), 'at', p_now, 'actorType', 'system'), 'white_label.ended',
+      null, v_operation.integrator_id, 'white_label_operation', v_operation.id::text,
+      jsonb_build_object('status', 'released', 'errorCode', 'VERIFICATION_EXPIRED'));
+    v_released := v_released + 1;
+  end loop;
+  return v_released;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.release_webhooks(p_node text)
  RETURNS void
  LANGUAGE sql

@@ -9,8 +9,7 @@
 import { createHash } from "node:crypto";
 
 import type { Clock } from "../../base/clock.js";
-import { Refusal } from "../../base/errors.js";
-import type { ErrorName } from "../../base/errors.js";
+import { keyReused, Refusal } from "../../base/errors.js";
 import { newId, parseParticipantId, participantKey } from "../../base/ids.js";
 import type { FirmId, IntegratorId, OnboardingId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -102,11 +101,18 @@ const AWAITING =
   "The company must name this provider at the tax authority's portal; the confirmation arrives by itself.";
 const RETURNED = "The operator has returned this request; ask the support what is to be corrected.";
 
-const CREATION_REFUSALS: Readonly<Record<Exclude<OnboardingCreation, "created" | "replay">, ErrorName>> = {
-  key_conflict: "IDEMPOTENCY_REUSED",
-  ref_conflict: "CUSTOMER_REF_CONFLICT",
-  not_authorized: "PARTNER_NOT_AUTHORIZED",
-  no_billing: "PARTNER_NOT_AUTHORIZED",
+/** Why a request is not written, and which member or header says so where one does. */
+const CREATION_REFUSALS: Readonly<Record<Exclude<OnboardingCreation, "created" | "replay">, () => Refusal>> = {
+  key_conflict: keyReused,
+  ref_conflict: () =>
+    new Refusal("CUSTOMER_REF_CONFLICT", [
+      {
+        field: "customerRef",
+        message: "It or this tax id has a request that is open, or stands for another firm of yours.",
+      },
+    ]),
+  not_authorized: () => new Refusal("PARTNER_NOT_AUTHORIZED"),
+  no_billing: () => new Refusal("PARTNER_NOT_AUTHORIZED"),
 };
 
 /** Why an activation that cannot succeed ends the request. */
@@ -143,12 +149,9 @@ export function createOnboarding(ports: Ports): Onboarding {
           { bodySha256: digestOf(wish), isProduction: ports.environment === "production", nextAction: AWAITING },
         ),
       );
-      if (made === undefined || made.id === null || (made.outcome !== "created" && made.outcome !== "replay"))
-        throw new Refusal(
-          made === undefined || made.outcome === "created" || made.outcome === "replay"
-            ? "TEMPORARY"
-            : CREATION_REFUSALS[made.outcome],
-        );
+      if (made === undefined) throw new Refusal("TEMPORARY");
+      if (made.outcome !== "created" && made.outcome !== "replay") throw CREATION_REFUSALS[made.outcome]();
+      if (made.id === null) throw new Refusal("TEMPORARY");
       return find(made.id, wish.integratorId);
     },
     read: async (integratorId, id) => {

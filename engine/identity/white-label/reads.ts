@@ -9,6 +9,7 @@ import { newId, parseUuid } from "../../base/ids.js";
 import type { IntegratorId } from "../../base/ids.js";
 import type { WhiteLabelState } from "../../lifecycle/white-label.js";
 import {
+  EXPIRED,
   findWhiteLabel,
   findWhiteLabelCustomer,
   findWhiteLabelParticipant,
@@ -43,6 +44,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   REGISTRY_UNKNOWN: "Nobody knows whether the registry has done it; the operator asks the registry.",
   [UNVOUCHED]:
     "The operator checks whether the verification token or the migration code is genuine; wait for it, and send nothing again meanwhile.",
+  [EXPIRED]:
+    "Nobody vouched for the verification token or the migration code in time, and the operation has ended; nothing was registered. Ask the operator what is missing, and send it again under a new Idempotency-Key.",
   INTERRUPTED: "The registry was asked and the answer was lost; the operator asks the registry.",
   IDENTIFIER_TAKEN: ERRORS.IDENTIFIER_TAKEN.message,
   CUSTOMER_REF_CONFLICT: ERRORS.CUSTOMER_REF_CONFLICT.message,
@@ -56,8 +59,8 @@ const AFTER_RELEASE: Readonly<Record<WhiteLabelType, string>> = {
     "The registry has not done it, and the operator has ended it; send it again under a new Idempotency-Key.",
   migration_out: "The code was lost, and the operator has ended the operation; ask for a migration code again.",
 };
-/** What holds also after a release: sending it again would end in the same way. */
-const LASTING: ReadonlySet<string> = new Set(["IDENTIFIER_TAKEN", "CUSTOMER_REF_CONFLICT"]);
+/** What holds also after a release: sending it again would end in the same way, or the code says itself what to do. */
+const LASTING: ReadonlySet<string> = new Set(["IDENTIFIER_TAKEN", "CUSTOMER_REF_CONFLICT", EXPIRED]);
 
 /** What the code of an operation means, and what is to be done about it in the state in which the operation is. */
 function sentenceOf(code: string, { status, operationType }: WhiteLabelRow): string {

@@ -22,10 +22,13 @@ export interface Vouching {
 
 /**
  * Lets an operation that waits for an operator's word go on, when its token is the one that the operator has checked.
- * @throws Refusal NOT_FOUND; WHITE_LABEL_STATE where nothing waits for that word; VERIFICATION_MISMATCH, and nothing is
- *   changed; TEMPORARY
+ * @throws Refusal NOT_FOUND; WHITE_LABEL_STATE where nothing waits for that word; VERIFICATION_MISMATCH and
+ *   INTEGRATOR_UNAPPROVED, and nothing is changed; TEMPORARY
  */
-export async function vouchFor({ sql, clock, sealer }: WhiteLabelPorts, { id, token }: Vouching): Promise<void> {
+export async function vouchFor(
+  { sql, clock, sealer, environment }: WhiteLabelPorts,
+  { id, token }: Vouching,
+): Promise<void> {
   const row = await orTemporary(findWhiteLabel(sql, id, undefined));
   if (row === undefined) throw new Refusal("NOT_FOUND");
   const { status, version, errorCode, secretKeyId, secretSealed } = row;
@@ -34,7 +37,11 @@ export async function vouchFor({ sql, clock, sealer }: WhiteLabelPorts, { id, to
   const given = sealer.open(secretKeyId, secretSealed, operationContext(id, "secret")).toString("utf8");
   if (!timingSafeEqual(sha256(given), sha256(token)))
     throw new Refusal("VERIFICATION_MISMATCH", [{ field: "token", message: "The operation came with another one." }]);
-  const audit = stampOf(OPERATOR, clock);
-  if (!(await orTemporary(vouchWhiteLabel(sql, { id, version, audit }, clock.now()))))
-    throw new Refusal("WHITE_LABEL_STATE");
+  const vouching = { id, version, isProduction: environment === "production", audit: stampOf(OPERATOR, clock) };
+  const outcome = await orTemporary(vouchWhiteLabel(sql, vouching, clock.now()));
+  if (outcome === "not_authorized")
+    throw new Refusal("INTEGRATOR_UNAPPROVED", [
+      { field: "id", message: "The operation is one of an integrator that is not approved for production." },
+    ]);
+  if (outcome === "changed") throw new Refusal("WHITE_LABEL_STATE");
 }

@@ -15,6 +15,8 @@ export type WhiteLabelType = (typeof WHITE_LABEL_TYPES)[number];
 
 /** The code of an operation under review whose token an operator must vouch for before the registry is asked. */
 export const UNVOUCHED = "VERIFICATION_REQUIRED";
+/** The code of an operation that was released because no operator vouched for its token in time. */
+export const EXPIRED = "VERIFICATION_EXPIRED";
 
 /** Something sealed, with the id of its key. */
 export interface SealedText {
@@ -178,15 +180,32 @@ export async function moveWhiteLabel(
   return rows[0]?.moved ?? false;
 }
 
-/** Writes that an operator vouches for an operation. @returns false when it is not what was read */
+/**
+ * Writes that an operator vouches for an operation.
+ * @returns changed when it is not what was read; not_authorized where production would be open to an integrator that is
+ *   not approved for it
+ */
 export async function vouchWhiteLabel(
   sql: Sql,
-  { id, version, audit }: { readonly id: string; readonly version: number; readonly audit: AuditStamp },
+  {
+    id,
+    version,
+    ...more
+  }: {
+    readonly id: string;
+    readonly version: number;
+    readonly isProduction: boolean;
+    readonly audit: AuditStamp;
+  },
   now: Instant,
-): Promise<boolean> {
-  const rows = await sql<{ readonly vouched: boolean }[]>`
-    select vouch_white_label(${id}, ${version}, ${isoInstant(now)}, ${stampParameter(sql, audit)}) as vouched`;
-  return rows[0]?.vouched ?? false;
+): Promise<"vouched" | "changed" | "not_authorized"> {
+  const rows = await sql<{ readonly vouched: boolean | null }[]>`
+    select case when i.production_authorized or not ${more.isProduction}::boolean then
+      vouch_white_label(o.id, ${version}, ${isoInstant(now)}, ${stampParameter(sql, more.audit)}) end as vouched
+    from white_label_operation as o join integrator as i on i.id = o.integrator_id where o.id = ${id}`;
+  const [row] = rows;
+  if (row?.vouched === null) return "not_authorized";
+  return row?.vouched === true ? "vouched" : "changed";
 }
 
 /** Makes what the registry has done true here. */

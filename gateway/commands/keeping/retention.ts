@@ -1,7 +1,7 @@
 /** `kurier retention`: removes what its time has come for, and proves the evidence chain over what it removes. */
 import { systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
-import { sweepRows } from "../../../engine/documents/retention.js";
+import { endUnvouched, sweepRows } from "../../../engine/documents/retention.js";
 import { removeOldEvidence } from "../../../engine/peppol/evidence/removal.js";
 import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.js";
 import { EvidenceStoreFailure } from "../../../engine/storage/evidence/store.js";
@@ -52,6 +52,11 @@ export const retentionCommand: Command = {
         printFaults(evidence.faults);
         const verb = dry ? "would be removed" : "removed";
         print(`evidence: ${evidence.entries} entries proved and ${verb}, ${evidence.objects} objects gone`);
+        const unvouched = await endUnvouched({ sql, clock: systemClock }, { dry });
+        if (unvouched > 0)
+          print(
+            `White Label: ${unvouched} operations ${dry ? "would be released" : "released"}, nobody vouched for them`,
+          );
         for (const [table, count] of await sweepRows({ sql, clock: systemClock }, { dry }))
           if (count > 0) print(`${table}: ${count} ${verb}`);
         if (config.PAYLOAD_STORE !== undefined && !dry) {

@@ -29,6 +29,7 @@ const REFUSED: Partial<Record<ErrorName, { readonly code: ExitCode; readonly sen
     code: EXIT.failed,
     sentence: "The operation is not under review; kurier white-label list shows how far each is.",
   },
+  INTEGRATOR_UNAPPROVED: { code: EXIT.failed, sentence: ERRORS.INTEGRATOR_UNAPPROVED.message },
   VERIFICATION_MISMATCH: { code: EXIT.failed, sentence: ERRORS.VERIFICATION_MISMATCH.message },
 };
 

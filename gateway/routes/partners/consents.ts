@@ -73,6 +73,7 @@ const createBody = z.object({
     .describe("Company id (IČO) or tax id (DIČ) of the company that is invited."),
   customerReference: z
     .string()
+    .trim()
     .min(1)
     .max(LIMITS.customer_ref_chars_max)
     .nullish()
@@ -96,7 +97,7 @@ const linkBody = z
       .string()
       .regex(/^\d{8}$/, "must be 8 digits")
       .optional(),
-    customer_reference: z.string().min(1).max(LIMITS.customer_reference_chars_max).nullish(),
+    customer_reference: z.string().trim().min(1).max(LIMITS.customer_reference_chars_max).nullish(),
     scopes: z.array(consentScope),
   })
   .superRefine(({ dic, ico, scopes }, context) => {
@@ -227,7 +228,7 @@ const statusQuery = z
       })
       .meta({ openapi: { type: "string", format: "uuid" } })
       .optional(),
-    customerReference: z.string().min(1).max(LIMITS.customer_ref_chars_max).optional(),
+    customerReference: z.string().trim().min(1).max(LIMITS.customer_ref_chars_max).optional(),
   })
   .superRefine(({ firmId, customerReference }, context) => {
     if ((firmId === undefined) === (customerReference === undefined))

@@ -38,7 +38,12 @@ const SEND_SCOPES = ["documents:send", "documents:read"] as const;
 const wish = z
   .strictObject({
     serviceMode: z.literal("send_only"),
-    customerRef: z.string().min(1).max(128).describe("Your own stable id of the firm."),
+    customerRef: z
+      .string()
+      .trim()
+      .min(1)
+      .max(LIMITS.customer_ref_chars_max)
+      .describe("Your own stable id of the firm."),
     dic: z
       .string()
       .regex(/^[0-9]{10}$/, "must be ten digits")

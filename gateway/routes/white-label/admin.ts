@@ -56,7 +56,14 @@ export const adminWhiteLabelRoutes = (ports: AdminWhiteLabelPorts): readonly Rou
     method: "POST",
     path: "/white-label/operations/{id}/vouch",
     summary: "Vouch for an operation by naming the token that was checked, and let it go on",
-    errors: ["NOT_FOUND", "REQUEST_INVALID", "WHITE_LABEL_STATE", "VERIFICATION_MISMATCH", "TEMPORARY"],
+    errors: [
+      "NOT_FOUND",
+      "REQUEST_INVALID",
+      "WHITE_LABEL_STATE",
+      "VERIFICATION_MISMATCH",
+      "INTEGRATOR_UNAPPROVED",
+      "TEMPORARY",
+    ],
     request: {
       params,
       body: z.object({ token: z.string().trim().min(1).max(LIMITS.verification_token_chars_max) }),

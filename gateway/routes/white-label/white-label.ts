@@ -57,7 +57,7 @@ const COMMON = {
 } as const;
 
 const said = z.string().nullable();
-const customerRef = z.string().min(1).max(LIMITS.customer_ref_chars_max).describe("Your own name of the firm.");
+const customerRef = z.string().trim().min(1).max(LIMITS.customer_ref_chars_max).describe("Your own name of the firm.");
 const dic = z
   .string()
   .regex(/^[0-9]{10}$/, "must be 10 digits")

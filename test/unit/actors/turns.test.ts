@@ -178,6 +178,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "actors/box-dispatcher.ts: engine/documents/connector/staged.ts#pruneStaged":
     "the same; what nobody has sent ends in one statement that holds its row and looks whether it still waits",
   "gateway/start/work.ts: engine/documents/retention.ts#startSweeps": "the same",
+  "gateway/commands/keeping/retention.ts: engine/documents/retention.ts#endUnvouched":
+    "the same; what waits for an operator's word ends in one statement that holds its row and looks whether it still waits",
   "gateway/commands/keeping/retention.ts: engine/documents/retention.ts#sweepRows": "the same",
   "gateway/commands/keeping/retention.ts: engine/peppol/evidence/removal.ts#removeOldEvidence": "the same",
   "gateway/commands/keeping/retention.ts: engine/storage/payloads/move.ts#movePayloads":
