@@ -22,6 +22,7 @@ import { acceptDocuments } from "../../engine/storage/documents/documents.js";
 import { listFirmSent } from "../../engine/storage/documents/firm-sent.js";
 import { FirmKeyGone, openFirmKeyFiles } from "../../engine/storage/keyring/firm-key-files.js";
 import { joinFirmKeys, rewrapFirmKeys } from "../../engine/storage/keyring/firm-keys.js";
+import { rememberOlderKeys } from "../../engine/storage/keyring/firm-keys-made.js";
 import { openFacts, sealFacts, useFactsSealer } from "../../engine/storage/keyring/facts.js";
 import { openKeyring } from "../../engine/storage/keyring/keyring.js";
 import type { Keyring } from "../../engine/storage/keyring/keyring.js";
@@ -202,9 +203,36 @@ describe("keys of firms", () => {
       expect(later.sealer.open(keyId, octets, "row").toString()).toBe("words");
     };
     await lose();
+    // As the release before leaves them: with keys, and with nothing remembered.
     await db.sql`truncate firm_key_made`;
+    await db.sql`update firm_key_store set remembered_at = null`;
     await start(db.sql);
     await lose();
+  });
+
+  test("keys of firms that are older than what is remembered are all remembered, also when the first start that does it dies on the way", async () => {
+    await start(db.sql);
+    await db.sql`update firm_key_store set remembered_at = null`;
+    const firms = Array.from({ length: LIMITS.firm_keys_remembered_at_once + 1 }, newFirm);
+    async function* dying(): AsyncGenerator<FirmId> {
+      yield* firms.slice(0, -1);
+      await Promise.reject(new Error("the process ends here"));
+    }
+    async function* whole(): AsyncGenerator<FirmId> {
+      yield* await Promise.resolve(firms);
+    }
+    const remembered = async (): Promise<number> => {
+      const [row] = await db.sql<{ n: number }[]>`select count(*)::integer as n from firm_key_made`;
+      return row?.n ?? 0;
+    };
+    await expect(rememberOlderKeys(db.sql, { list: dying }, systemClock)).rejects.toThrow("the process ends here");
+    expect(await remembered()).toBe(firms.length - 1);
+    await rememberOlderKeys(db.sql, { list: whole }, systemClock);
+    expect(await remembered()).toBe(firms.length);
+    // Once done it is not done again: ten thousand files are not read at every start.
+    await db.sql`truncate firm_key_made`;
+    await rememberOlderKeys(db.sql, { list: whole }, systemClock);
+    expect(await remembered()).toBe(0);
   });
 
   test("keys of firms that only open leave sealing to the master key, until every node has them", async () => {

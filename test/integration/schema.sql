@@ -513,6 +513,7 @@ table firm_key_store
   only_one boolean not null default true
   name text not null
   made_at timestamp with time zone not null
+  remembered_at timestamp with time zone
   constraint firm_key_store_name_check: CHECK ((name ~ '^[0-9a-f]{32}$'::text))
   constraint firm_key_store_only_one_check: CHECK (only_one)
   constraint firm_key_store_pkey: PRIMARY KEY (only_one)

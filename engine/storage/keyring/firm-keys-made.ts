@@ -27,10 +27,13 @@ export async function rememberKeys(sql: Sql, firmIds: readonly FirmId[], clock: 
     on conflict do nothing`;
 }
 
-/** Remembers the keys of a directory that was filled before anything was remembered. */
+/**
+ * Remembers the keys of a directory that was filled before anything was remembered. That it is done is written last, so
+ * that a start which dies on the way is followed by one that begins again.
+ */
 export async function rememberOlderKeys(sql: Sql, files: Pick<FirmKeyFiles, "list">, clock: Clock): Promise<void> {
-  const [first] = await sql`select 1 from firm_key_made limit 1`;
-  if (first !== undefined) return;
+  const [open] = await sql`select 1 from firm_key_store where remembered_at is null`;
+  if (open === undefined) return;
   // Bounded by LIMITS.firm_keys_remembered_at_once.
   let batch: FirmId[] = [];
   for await (const firmId of files.list()) {
@@ -40,4 +43,5 @@ export async function rememberOlderKeys(sql: Sql, files: Pick<FirmKeyFiles, "lis
     batch = [];
   }
   if (batch.length > 0) await rememberKeys(sql, batch, clock);
+  await sql`update firm_key_store set remembered_at = ${isoInstant(clock.now())} where remembered_at is null`;
 }
