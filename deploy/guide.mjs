@@ -1,9 +1,11 @@
 // Renders docs/*.md into pages that need neither scripts nor other hosts: what /docs/guide serves and a package holds.
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { dirname, join, posix } from "node:path";
+import { basename, dirname, join, posix } from "node:path";
 
 /** Where the pages are served. */
 const PATH = "/docs/guide";
+/** Where pictures of pages lie, seen from docs/. */
+const SCREENSHOTS = "../deploy/screenshots/";
 
 /** The guide in its order: headings of the menu, and the pages below each. What stands in none is at the end. */
 const CHAPTERS = [
@@ -27,6 +29,7 @@ const CHAPTERS = [
       "operators/keys.md",
       "operators/capacity.md",
       "operators/growth.md",
+      "operators/dashboards.md",
       "operators/security.md",
       "runbook.md",
       "faults.md",
@@ -55,8 +58,13 @@ function targetOf(page, href, pages) {
   const [path = "", anchor] = href.split("#");
   const file = posix.normalize(posix.join(dirname(page), path));
   if (pages.includes(file)) return `${pathOf(file)}${anchor === undefined ? "" : `#${anchor}`}`;
+  if (file.startsWith(SCREENSHOTS)) return `${PATH}/screenshots/${basename(file)}`;
   return file.endsWith(".svg") ? `${PATH}/${file}` : undefined;
 }
+
+/** Names of the pictures of pages and panels that a page shows; they lie beside the deployment, where the README has them. */
+const screenshotsOf = (text) =>
+  [...text.matchAll(/\]\((?:\.\.\/)+deploy\/screenshots\/([\w-]+\.png)\)/g)].map(([, name]) => name);
 
 /** Markdown as HTML. Of HTML in it a line break is taken; everything else is text. */
 function renderer(page, pages) {
@@ -157,6 +165,10 @@ export async function renderGuide(docs, folder) {
     const file = picture.replaceAll("/", "--");
     await cp(join(docs, picture), join(folder, file));
     served.push({ path: `${PATH}/${picture}`, file, type: "image/svg+xml" });
+  }
+  for (const name of new Set([...texts.values()].flatMap(screenshotsOf))) {
+    await cp(join(docs, SCREENSHOTS, name), join(folder, name));
+    served.push({ path: `${PATH}/screenshots/${name}`, file: name, type: "image/png" });
   }
   await writeFile(join(folder, "pages.json"), `${JSON.stringify(served, undefined, 1)}\n`);
 }

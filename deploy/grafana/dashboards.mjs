@@ -11,10 +11,9 @@ const panel = (title, unit, ...targets) => ({ title, unit, targets });
 const rate = (metric, by) => `sum by (${by}) (rate(${metric}[$__rate_interval]))`;
 /** A line at 0 where there is nothing yet, and no such line beside others. */
 const orZero = (expr) => `${expr} or on() vector(0)`;
-/** The same where the legend names labels, which then say "none". */
-const orNone = (expr, ...labels) =>
-  `${expr} or on() ${labels.reduce((none, label) => `label_replace(${none}, "${label}", "none", "", "")`, "vector(0)")}`;
-const rateOrNone = (metric, ...by) => orNone(rate(metric, by.join(", ")), ...by);
+/** The same where the legend names labels, of which the first then says "none". */
+const orNone = (expr, label) => `${expr} or on() label_replace(vector(0), "${label}", "none", "", "")`;
+const rateOrNone = (metric, ...by) => orNone(rate(metric, by.join(", ")), by[0]);
 /** For what every engine counts of one thing that they share. */
 const highest = (metric, by) => `max by (${by}) (rate(${metric}[$__rate_interval]))`;
 const quantile = (q, metric, by = "le") =>
@@ -90,8 +89,8 @@ export const DASHBOARDS = {
       panel(
         "Statuses in time",
         "percentunit",
-        ["kurier:mls_sent_in_time:ratio1h or vector(1)", "ours, 20 minutes"],
-        ["kurier:mls_received_in_time:ratio1h or vector(1)", "others', 25 minutes"],
+        ["max(kurier:mls_sent_in_time:ratio1h) or vector(1)", "ours, 20 minutes"],
+        ["max(kurier:mls_received_in_time:ratio1h) or vector(1)", "others', 25 minutes"],
       ),
       panel("Verdicts of what was received", "ops", [
         rateOrNone("kurier_received_verdicts_total", "verdict"),
@@ -115,7 +114,7 @@ export const DASHBOARDS = {
         [orZero(quantile(0.5, "kurier_webhook_delivery_duration_seconds")), "p50"],
         [orZero(quantile(0.99, "kurier_webhook_delivery_duration_seconds")), "p99"],
       ),
-      panel("Oldest due delivery", "s", ["max(kurier_webhook_oldest_due_seconds)", "seconds"]),
+      panel("Oldest due delivery", "s", ["max(kurier_webhook_oldest_due_seconds)", "age"]),
       panel("Endpoints that rest", "short", ["max(kurier_webhook_endpoints_resting)", "endpoints"]),
       panel("Feed", "s", ["max(kurier_webhook_feed_lag_seconds)", "oldest event without deliveries"]),
     ],

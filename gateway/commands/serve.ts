@@ -19,7 +19,7 @@ function banner(engine: Engine): void {
   print(colour("bold", "Kurier is ready."));
   print(`  API        ${engine.publicUrl}/api/v1    SAPI  ${engine.publicUrl}/sapi/v1`);
   print(`  Reference  ${engine.publicUrl}/docs`);
-  print(`  Operators  ${engine.adminUrl}/metrics  /livez  /readyz`);
+  print(`  Operators  ${engine.adminUrl}/console  /metrics  /livez  /readyz`);
   print(
     `  Streams    ${engine.streams === "jetstream" ? "NATS JetStream" : "Postgres"}    HTTP  ${engine.server === "uws" ? "uWebSockets.js" : "node:http"}`,
   );

@@ -119,6 +119,7 @@ test("what a document says is shown for a reason, which the record keeps with se
   const form = formOf(await visitor.get(`/console/documents/${sent.id}`), "/console/unmask");
   const without = await visitor.submit(form, { reason: "  " });
   expect([without.status, without.text.includes("Sender s. r. o.")]).toEqual([400, false]);
+  expect(without.text).toContain("<li>reason must say why.</li>");
   const shown = await visitor.submit(form, { reason: "the firm asked why it was late" });
   expect([shown.status, shown.text.includes("Sender s. r. o.")]).toEqual([200, true]);
   expect(shown.headers.get("cache-control")).toBe("no-store");

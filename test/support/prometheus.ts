@@ -45,9 +45,17 @@ export interface Sample {
   readonly value: readonly [time_s: number, value: string];
 }
 
+/** What an expression was over a time: NaN where there was nothing to divide by, no value where it had none. */
+export interface Series {
+  readonly metric: Sample["metric"];
+  readonly values: readonly Sample["value"][];
+}
+
 export interface PrometheusServer {
   /** The instant vector of an expression, now. @throws Error with Prometheus' own words when it refuses the expression */
   query(expression: string): Promise<readonly Sample[]>;
+  /** Its series over a span, one value a second. @throws Error with Prometheus' own words when it refuses the expression */
+  range(expression: string, span: { readonly from_s: number; readonly to_s: number }): Promise<readonly Series[]>;
   stop(): Promise<void>;
 }
 
@@ -87,16 +95,19 @@ export async function startPrometheus(target: string, ruleFiles: readonly string
       () => false,
     );
   await eventually("Prometheus is ready", isReady);
+  const ask = async (path: string, query: Readonly<Record<string, string>>): Promise<unknown> => {
+    const answer = await fetch(`${url}/api/v1/${path}?${new URLSearchParams(query).toString()}`);
+    const { data, error } = (await answer.json()) as {
+      readonly data?: { readonly result: unknown };
+      readonly error?: string;
+    };
+    if (data === undefined) throw new Error(`${query["query"] ?? ""}: ${error ?? answer.status}`);
+    return data.result;
+  };
   return {
-    query: async (expression) => {
-      const answer = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expression)}`);
-      const { data, error } = (await answer.json()) as {
-        readonly data?: { readonly result: readonly Sample[] };
-        readonly error?: string;
-      };
-      if (data === undefined) throw new Error(`${expression}: ${error ?? answer.status}`);
-      return data.result;
-    },
+    query: async (query) => (await ask("query", { query })) as readonly Sample[],
+    range: async (query, { from_s, to_s }) =>
+      (await ask("query_range", { query, start: `${from_s}`, end: `${to_s}`, step: "1" })) as readonly Series[],
     stop: async () => {
       child.kill("SIGTERM");
       await over;

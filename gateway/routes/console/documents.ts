@@ -20,7 +20,7 @@ import { html } from "../../web/pages/html.js";
 import { FORM_TOKEN_FIELD } from "../../web/pages/page.js";
 
 /** A reason that somebody can read later. */
-const reason = z.string().trim().min(1, "say why").max(LIMITS.console_reason_chars_max);
+const reason = z.string().trim().min(1, "must say why").max(LIMITS.console_reason_chars_max);
 
 /** What is done, to what and why. */
 interface ConsoleAct {

@@ -111,7 +111,7 @@ export const consoleRefusal = (refusal: Refusal, requestId: string): PageReply<n
       ${
         refusal.details.length > 0 &&
         html`<ul>
-          ${refusal.details.map(({ field, message }) => html`<li>${field}: ${message}</li>`)}
+          ${refusal.details.map(({ field, message }) => html`<li>${message.startsWith(`${field} `) ? message : `${field}: ${message}`}</li>`)}
         </ul>`
       }
       <p class="quiet">Request ${requestId}</p>

@@ -177,7 +177,7 @@ export const CLOCK: readonly FaultRow[] = [
 
 export const LEAKS: readonly FaultRow[] = [
   partly(
-    "over logs, metrics, answers and files of the data directory; core dumps are switched off, not searched",
+    "a core dump of the engine has its secrets, as its memory must: dumps are switched off",
     row(
       "L-01",
       "marked secrets in every place",
@@ -186,6 +186,10 @@ export const LEAKS: readonly FaultRow[] = [
         "after twenty exchanges each way at once all invariants hold, and the evidence of both sides is whole",
       ),
       by("contract/sapi", "no text of an invoice and no token reaches the log"),
+      by(
+        "faults/canaries",
+        "neither a dump, nor files, nor the memory of Postgres and of nats-server hold a secret, and of documents a number that is asked for at the most",
+      ),
     ),
   ),
   row(
