@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
 import { VARIABLES } from "../engine/base/config.js";
-import { LIMITS, LIMIT_RELATIONS } from "../engine/base/limits.js";
+import { LIMITS } from "../engine/base/limits.js";
+import { LIMIT_RELATIONS } from "../engine/base/limits/relations.js";
 import { METRICS } from "../engine/base/metrics.js";
 import { unboundedContainers } from "./support/laws/bounds.js";
 import { EXCEPTIONS } from "./support/laws/exceptions.js";
@@ -61,6 +62,14 @@ describe("the sources", () => {
   });
   test("the limits do not contradict each other", () => {
     expect(LIMIT_RELATIONS.filter((relation) => !relation.holds)).toEqual([]);
+  });
+
+  test("a limit stands in one file, so that none takes the place of another", () => {
+    const rows = sources
+      .filter(({ path }) => path.startsWith("engine/base/limits/"))
+      .flatMap(({ file }) => [...file.text.matchAll(/^  (\w+):/gm)].map(([, name = ""]) => name));
+    expect(rows.filter((name, index) => rows.indexOf(name) !== index)).toEqual([]);
+    expect(rows.filter((name) => name in LIMITS)).toHaveLength(Object.keys(LIMITS).length);
   });
 });
 
@@ -200,6 +209,8 @@ describe("the checks themselves", () => {
     expect(deadExports([a, parse("engine/b.ts", 'import * as all from "./a.js";')], [])).toEqual([]);
     expect(deadFiles([a, b], [])).toEqual(["engine/b.ts"]);
     expect(unusedRows(["this_max", "that_max"], "engine/base/limits.ts", [a, b])).toEqual(["that_max"]);
+    const part = parse("engine/base/limits/part.ts", "export const PART_LIMITS = { that_max: 2 };");
+    expect(unusedRows(["that_max"], "engine/base/limits.ts", [a, part])).toEqual(["that_max"]);
   });
   test("the checks find a name that two files export", () => {
     const files = ["engine/a.ts", "gateway/b.ts"].map((path) => parse(path, "export interface Same {}"));

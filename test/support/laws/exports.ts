@@ -99,13 +99,13 @@ export function deadFiles(all: readonly Source[], tests: readonly Source[]): str
 }
 
 /**
- * Rows of a table (LIMITS, METRICS, VARIABLES) that no product file names outside the table's own file. A limit that
+ * Rows of a table (LIMITS, METRICS, VARIABLES) that no product file names outside the table's own file and the folder of its parts. A limit that
  * bounds another one in LIMIT_RELATIONS is used.
  */
 export function unusedRows(names: readonly string[], home: string, sources: readonly Source[]): string[] {
   const textOf = (isHome: boolean): string =>
     sources
-      .filter(({ path }) => (path === home) === isHome)
+      .filter(({ path }) => (path === home || path.startsWith(home.replace(/\.ts$/, "/"))) === isHome)
       .map(({ file }) => file.getFullText())
       .join("\n");
   const [elsewhere, own] = [textOf(false), textOf(true)];

@@ -5,7 +5,7 @@ import { eachNode } from "../sources.js";
 import type { Source } from "../sources.js";
 
 /** Where numbers may be named. */
-const HOMES = /^engine\/base\/(limits|clock|metrics|addresses)\.ts$|^validators\/|^bench\//;
+const HOMES = /^engine\/base\/(limits|limits\/\w+|clock|metrics|addresses)\.ts$|^validators\/|^bench\//;
 /** Names that promise a bound, a duration or a number of tries. A size that a format fixes (a nonce, a key) is no choice of ours. */
 const MEANINGFUL =
   /(_(MS|S|MAX|MIN|DAYS|HOURS|MINUTES|SECONDS|ATTEMPTS|ENTRIES|LEVEL|LIMIT|TIMEOUT|INTERVAL)|_(ms|s|max|min|days))$|^(TIMEOUT|LIMIT|MAX|MIN)_/;
