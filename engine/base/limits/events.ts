@@ -58,6 +58,8 @@ export const EVENT_LIMITS = {
   /** Rows of the feed that become deliveries by one statement, and attempts whose ends are written by one. Ours. */
   webhook_feed_batch: 500,
   webhook_settle_batch: 64,
+  /** How long an end that nobody waits for is kept back, so that one statement writes those of a look at the feed. */
+  webhook_settle_gather_ms: 40,
   /** How often a node looks for events when nobody tells it, and for deliveries whose time has come. */
   webhook_poll_ms: 500,
   webhook_due_poll_ms: 1 * SECOND_MS,

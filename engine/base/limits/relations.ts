@@ -39,6 +39,10 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "a delivery that is still under way would be sent by another node, too",
   },
   {
+    holds: LIMITS.webhook_settle_gather_ms < LIMITS.webhook_feed_rest_ms,
+    because: "the next event of a document finds the end of the one before written, and needs no claim",
+  },
+  {
     holds: LIMITS.webhook_per_endpoint + LIMITS.webhook_owner_first < LIMITS.webhook_per_owner,
     because: "an owner with two endpoints is not held up by one of them",
   },

@@ -45,6 +45,8 @@ export interface AttemptPorts {
   readonly once?: boolean;
   /** Whether this process still has the delivery for this attempt, and not for a later one. @default it has */
   readonly isCurrent?: (claimed: ClaimedDelivery) => boolean;
+  /** Whether places are free and nothing that is due waits for one. @default it is not known */
+  readonly hasTime?: () => boolean;
   /** Of a call as a whole; a shorter one is for tests. @default LIMITS.outbound_total_ms */
   readonly timeout_ms?: number;
 }
@@ -146,6 +148,7 @@ function endOf(ports: AttemptPorts, claimed: ClaimedDelivery, result: HttpResult
         : undefined,
     cause,
     health: verdict.health,
+    hasTime: outcome === "SUCCESS" && wait_ms === undefined && ports.hasTime?.() === true,
     report: reportOf(claimed, { outcome, result, retryable, retryAfter_ms, wait_ms, cause }, now),
   };
   return { end, disable: verdict.disable };

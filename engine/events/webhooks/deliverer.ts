@@ -101,13 +101,14 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
   let idle: () => void = () => undefined;
   // Whether something may be due that had no place.
   let isMoreDue = false;
+  const hasTime = (): boolean => !isMoreDue && 2 * free() > LIMITS.webhook_attempts_concurrent_max;
   const begin = (...chain: DeliveryChain): void => {
     const [delivery] = chain;
     underWay.set(delivery.deliveryId, delivery);
     // A delivery whose receiver has moved is claimed again while the call to the old place is under way: only the newer
     // attempt counts, and only its end gives the place back.
     const isCurrent = (): boolean => underWay.get(delivery.deliveryId) === delivery;
-    void attemptDelivery({ ...ports, isCurrent }, ...chain).then((written) => {
+    void attemptDelivery({ ...ports, isCurrent, hasTime }, ...chain).then((written) => {
       if (isCurrent()) underWay.delete(delivery.deliveryId);
       if (isMoreDue || written?.freed !== false) sending.poke();
       if (underWay.size === 0) idle();

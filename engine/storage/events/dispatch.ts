@@ -233,6 +233,8 @@ export interface DeliveryEnd {
   readonly health: EndpointHealth;
   /** What is kept of an attempt at a delivery of the Connector; undefined for the others. */
   readonly report?: AttemptReport | undefined;
+  /** Whether nothing waits for its place, so that it may be written with ends that come soon. @default false */
+  readonly hasTime?: boolean;
 }
 
 /** What the ends of a chain of attempts brought about. */
@@ -276,7 +278,14 @@ export const settleDeliveries = batched<readonly [DeliveryEnd, ...DeliveryEnd[]]
         : { failing: own.some(({ failing }) => failing), freed: own.some(({ freed }) => freed) };
     });
   },
-  { max: LIMITS.webhook_settle_batch, key: ([{ id }]) => id },
+  {
+    max: LIMITS.webhook_settle_batch,
+    key: ([{ id }]) => id,
+    gathering: {
+      time_ms: LIMITS.webhook_settle_gather_ms,
+      hasTime: (ends) => ends.every(({ hasTime }) => hasTime === true),
+    },
+  },
 );
 
 interface SettledRow extends Settled {

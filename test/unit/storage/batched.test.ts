@@ -1,5 +1,5 @@
-/** Calls that share statements: each gets its own answer, none waits on purpose, none fails for another. */
-import { expect, test } from "vitest";
+/** Calls that share statements: each gets its own answer, none waits but who has time, none fails for another. */
+import { afterEach, expect, test, vi } from "vitest";
 
 import { Refusal } from "../../../engine/base/errors.js";
 import { batched, inOrder } from "../../../engine/storage/batched.js";
@@ -47,6 +47,48 @@ test("a call that comes alone is a statement at once; those that come while two 
   statements[1]?.end(["two"]);
   statements[2]?.end(["three", "four", "five"]);
   expect(await Promise.all(answers)).toEqual(["one", "two", "three", "four", "five"]);
+});
+
+const GATHER_MS = 40;
+
+/** Calls of which those that begin with "later" have time. */
+function gathered(max: number) {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { statements, run } = held<string, string>();
+  const hasTime = (item: string): boolean => item.startsWith("later");
+  const call = batched(run, { max, gathering: { time_ms: GATHER_MS, hasTime } });
+  const sql = pool();
+  return { asked: () => statements.map(({ items }) => items), call: (item: string) => void call(sql, item) };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("calls that have time are one statement when the time of the first is over", () => {
+  const { asked, call } = gathered(10);
+  call("later 1");
+  vi.advanceTimersByTime(GATHER_MS - 1);
+  call("later 2");
+  expect(asked()).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(asked()).toEqual([["later 1", "later 2"]]);
+  call("later 3");
+  vi.advanceTimersByTime(GATHER_MS - 1);
+  expect(asked()).toHaveLength(1);
+  vi.advanceTimersByTime(1);
+  expect(asked()[1]).toEqual(["later 3"]);
+});
+
+test("a call in a hurry takes along those that have time, and as many as fill a statement wait no longer", () => {
+  const { asked, call } = gathered(3);
+  call("later 1");
+  call("now");
+  expect(asked()).toEqual([["later 1", "now"]]);
+  for (const item of ["later 2", "later 3", "later 4"]) call(item);
+  expect(asked()[1]).toEqual(["later 2", "later 3", "later 4"]);
+  vi.advanceTimersByTime(10 * GATHER_MS);
+  expect(asked()).toHaveLength(2);
 });
 
 test("a statement takes so many calls and no more, and each pool has its own", async () => {
