@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { capacityPage, CAPACITY_PAGE } from "../bench/report/capacity.js";
 import { BENCH_GOALS } from "../bench/report/goals.js";
 import { readKeptFolder, RESULTS, valuesOf } from "../bench/report/kept.js";
-import { performancePage, PERFORMANCE_PAGE } from "../bench/report/page.js";
+import { FRONT_PAGE, performancePage, PERFORMANCE_PAGE, withFigures } from "../bench/report/page.js";
 import { ROOT } from "./support/sources.js";
 
 const roots: string[] = [];
@@ -115,6 +115,13 @@ describe("the page of performance", () => {
   test("what is no list of named figures among the results are passed over", () => {
     expect(pageOf({ kills: [{ kind: "none" }] as unknown as object, other: { title: "x" } })).toContain("not run");
   });
+});
+
+test("the figures of the front page are what the kept figures make (npm run -s performance:table writes them)", () => {
+  const front = readFileSync(join(ROOT, FRONT_PAGE), "utf8");
+  expect(front).toContain("\n| validate | official base example ≤ 0.2 ms | ");
+  expect(withFigures(front, ROOT)).toBe(front);
+  expect(withFigures(front.replace(/(\| send \|[^|]*\|)[^|]*\|/, "$1 99,999/s |"), ROOT)).toBe(front);
 });
 
 test("the page of capacity is what the kept figures make (npm run -s performance:table writes it)", () => {

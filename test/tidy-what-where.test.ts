@@ -7,9 +7,13 @@ import { METRICS } from "../engine/base/metrics.js";
 import { SCOPES } from "../engine/base/scopes.js";
 import { OUTBOUND_STATES } from "../engine/lifecycle/document.js";
 import { EBMS_ERRORS } from "../engine/peppol/as4/ebms-errors.js";
+import { missingTests } from "./support/shown.js";
 import { ROOT, readSources } from "./support/sources.js";
 
 const ROOMS_MAX = 2;
+
+/** Rows of the table of laws: law, file and title of its test. */
+const LAW_ROW = /^\| ([1-4][^|]*) \| `([^`]+)`: (.+) \|$/gm;
 
 interface Change {
   readonly what: string;
@@ -61,6 +65,12 @@ describe("the table of changes in CONTRIBUTING.md", () => {
   test("the table of changes has the ten of a newcomer, each in at most two places that hold what is promised", () => {
     expect(changes).toHaveLength(10);
     expect(changes.flatMap(faultsOf)).toEqual([]);
+  });
+
+  test("each of the four laws names the tests that fail when it is broken, and they are there", () => {
+    const rows = [...readFileSync(join(ROOT, "CONTRIBUTING.md"), "utf8").matchAll(LAW_ROW)];
+    expect([...new Set(rows.map(([, law = ""]) => law[0]))]).toEqual(["1", "2", "3", "4"]);
+    expect(missingTests(rows.map(([, , file = "", title = ""]) => ({ file, titles: [title] })))).toEqual([]);
   });
 
   test("a metric is observed in one file beside the table of metrics", () => {

@@ -91,6 +91,31 @@ const loadOf = (load: number | undefined): string =>
 const runOf = ({ commit, at, load }: Pick<KeptBench, "commit" | "at" | "load">): string =>
   `\`${commit}\`, ${at.slice(0, 10)} ${at.slice(11, 16)} UTC, ${loadOf(load)}`;
 
+/** Where the front page stands, and the line below which its table of figures is drawn. */
+export const FRONT_PAGE = "README.md";
+const FRONT_MARK = "| Benchmark | Its first goal | Measured | Goals met |\n| --- | --- | --- | --- |\n";
+
+/** One row a benchmark: its first goal, what that came to, and how many of its goals were met by the last run. */
+function frontRow(goals: BenchGoals, kept: KeptBench | undefined): readonly (readonly string[])[] {
+  const rows = goals.goals.map((goal) => goalRow(goals, goal, kept));
+  const [first] = rows;
+  if (first === undefined) return [];
+  const [bench = "", figure = "", goal = "", value = ""] = first;
+  const met = rows.filter(([, , , , verdict = ""]) => verdict.startsWith("met")).length;
+  const short = smaller(goals, kept);
+  return [[bench, `${figure} ${goal}`, value, kept === undefined ? "" : `${met} of ${rows.length}${short}`]];
+}
+
+/** Draws the table of figures into the front page. @param page  its text @param root  of the project */
+export function withFigures(page: string, root: string): string {
+  const kept = readKeptFolder(join(root, RESULTS));
+  const rows = BENCH_GOALS.flatMap((goals) => frontRow(goals, kept.get(goals.bench)));
+  const [before = "", behind] = page.split(FRONT_MARK);
+  if (behind === undefined) return page;
+  const drawn = rows.map((cells) => `| ${cells.map(cell).join(" | ")} |\n`).join("");
+  return before + FRONT_MARK + drawn + behind.replace(/^(?:\|.*\n)*/, "");
+}
+
 function section(goals: BenchGoals, kept: KeptBench | undefined): string {
   const command = goals.command ?? `npm run -s bench -- ${goals.bench}`;
   const head = `## ${goals.bench}\n\n${goals.asks[0]?.toUpperCase() ?? ""}${goals.asks.slice(1)}. Against: ${goals.against}.\n`;

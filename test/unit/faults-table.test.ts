@@ -3,6 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
+import { MUTATIONS } from "../faults/mutations.js";
+import { INVARIANT_ROWS } from "../faults/table/invariants.js";
 import { faultsPage, PAGE } from "../faults/table/page.js";
 import type { FaultRow } from "../faults/table/row.js";
 import { FAMILIES } from "../faults/table/table.js";
@@ -38,6 +40,17 @@ test("a test that the table of faults names and nobody has written is found", ()
     shown: [{ file: "test/tidy.test.ts", titles: ["nobody wrote it"] }],
   };
   expect(gone(made)).toHaveLength(1);
+});
+
+test("each invariant has a change of the code that breaks it, which still fits the code, and the test that must notice is there", () => {
+  expect([...new Set(MUTATIONS.map(({ invariant }) => invariant))]).toEqual(INVARIANT_ROWS.map(({ id }) => id));
+  const unfit = MUTATIONS.flatMap(({ invariant, edits }) =>
+    edits
+      .filter(({ file, from }) => !readFileSync(join(ROOT, file), "utf8").includes(from))
+      .map(({ file }) => `${invariant}: ${file}`),
+  );
+  expect(unfit).toEqual([]);
+  expect(missingTests(MUTATIONS.map(({ test: { file, title } }) => ({ file, titles: [title] })))).toEqual([]);
 });
 
 test("the page of faults is what the table and the kept figures make (npm run -s faults:table writes it)", () => {

@@ -1,5 +1,5 @@
 /** `kurier bench table`, `compare` and `plot`: what becomes of kept figures. */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { EXIT, parseArguments, UsageError } from "../command.js";
@@ -8,14 +8,17 @@ import { print } from "../terminal.js";
 
 const tableCommand: Command = {
   name: "bench table",
-  summary: "Write docs/performance.md and docs/operators/capacity.md from the kept figures of the benchmarks.",
-  usage: ["kurier bench table", "In a checkout of the project: reads bench/results, writes both pages."],
+  summary:
+    "Write docs/performance.md, docs/operators/capacity.md and the figures of README.md from those of the benchmarks.",
+  usage: ["kurier bench table", "In a checkout of the project: reads bench/results, writes the pages."],
   run: async () => {
-    const { performancePage, PERFORMANCE_PAGE } = await import("../../../bench/report/page.js");
+    const { FRONT_PAGE, performancePage, PERFORMANCE_PAGE, withFigures } =
+      await import("../../../bench/report/page.js");
     const { capacityPage, CAPACITY_PAGE } = await import("../../../bench/report/capacity.js");
     writeFileSync(join(".", PERFORMANCE_PAGE), performancePage("."));
     writeFileSync(join(".", CAPACITY_PAGE), capacityPage("."));
-    print(`written: ${PERFORMANCE_PAGE}, ${CAPACITY_PAGE}`);
+    writeFileSync(join(".", FRONT_PAGE), withFigures(readFileSync(join(".", FRONT_PAGE), "utf8"), "."));
+    print(`written: ${PERFORMANCE_PAGE}, ${CAPACITY_PAGE}, ${FRONT_PAGE}`);
     return EXIT.ok;
   },
 };
