@@ -1,4 +1,5 @@
 /** Rules and dashboards on a real Prometheus that scrapes a real engine: every expression is understood and gives data. */
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -50,6 +51,29 @@ describePrometheus("Prometheus", () => {
     const text = await (await fetch(`${running.engine.adminUrl}/metrics`)).text();
     expect(text).toMatch(/^kurier_http_requests_total\{/m);
     expect(await runPromtool(["check", "metrics"], { input: text })).toBe("");
+  });
+
+  test("no label says what strangers and tenants choose: paths, methods, ids, participants", async () => {
+    const { publicUrl, adminUrl } = running.engine;
+    const login = { grant_type: "client_credentials", client_id: randomUUID(), client_secret: "guessed" };
+    const asked: readonly (readonly [path: string, init?: RequestInit])[] = [
+      ["/nowhere/1"],
+      ["/api/v1", { method: "NOTHING" }],
+      [`/api/v1/documents/${randomUUID()}`],
+      ["/smp/iso6523-actorid-upis::0245:2120000017"],
+      [
+        "/sapi/v1/auth/token",
+        { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(login) },
+      ],
+    ];
+    for (const [path, init] of asked) await (await fetch(publicUrl + path, init)).arrayBuffer();
+    await sendOne();
+    const text = await (await fetch(`${adminUrl}/metrics`)).text();
+    expect(text).toContain('kurier_http_requests_total{route="(none)",method="(none)",status="404"}');
+    const values = [...text.matchAll(/\w+="([^"]*)"/g)].map(([, value = ""]) => value);
+    expect(values.length).toBeGreaterThan(100);
+    const chosen = /nowhere|NOTHING|[0-9a-f]{8}-[0-9a-f]{4}-|\d{4}:\d{5}/;
+    expect(values.filter((value) => chosen.test(value))).toEqual([]);
   });
 
   test("every recorded rule gives data while documents travel", async () => {

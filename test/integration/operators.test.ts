@@ -156,13 +156,13 @@ describe("an engine", () => {
       return Number(line?.split(" ").at(-1));
     };
     const inserted = 'rows_written_total{kind="inserted"}';
-    expect(await figure(inserted)).toBe(0);
+    // The log of the whole server is long by now; the engine's counter of it begins here.
+    expect(await figure("wal_bytes_total")).toBe(0);
     expect(await figure("size_bytes")).toBeGreaterThan(1_000_000);
     expect(await figure('sessions{state="active"}')).toBeGreaterThan(0);
-    const log = await figure("wal_bytes_total");
     await db.sql`create table counted as select generate_series(1, 500) as n`;
     await eventually("500 rows are counted", async () => (await figure(inserted)) >= 500);
-    expect(await figure("wal_bytes_total")).toBeGreaterThan(log);
+    expect(await figure("wal_bytes_total")).toBeGreaterThan(0);
     const before = await figure(inserted);
     await db.sql`select pg_stat_reset()`;
     expect(await figure(inserted)).toBeGreaterThanOrEqual(before);

@@ -280,7 +280,7 @@ export const CODE: readonly SecurityRow[] = [
       "what all budgets hold together is less than twice the heap, and less than the memory of the container",
     ),
   ),
-  partly("15.2.1", "components are current", "npm audit in CI is for whoever runs it"),
+  partly("15.2.1", "components are current", "`npm audit` is a job of the workflow of GitHub, and no test"),
   met(
     "15.2.2",
     "what costs much cannot stop the rest",

@@ -235,7 +235,7 @@ export const LEAKS: readonly FaultRow[] = [
     by("unit/deployment", "systemd reads the unit without a word, and rates its exposure below 2"),
   ),
   partly(
-    "a gate for known faults of packages is none of our tests: the list of parts is made at each change, and asked about elsewhere",
+    "known faults of packages are asked of the registry by the workflow of GitHub (`npm audit`), and by no test",
     row(
       "L-07",
       "packages of others",
