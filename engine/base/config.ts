@@ -4,9 +4,27 @@
  */
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { isAbsolute, resolve } from "node:path";
+import { resolve } from "node:path";
 
-import { parseEmail } from "./ids.js";
+import {
+  absolute,
+  adminToken,
+  count,
+  email,
+  headerPairs,
+  list,
+  Malformed,
+  masterKey,
+  natsServers,
+  oneOf,
+  port,
+  ratio,
+  securityContact,
+  smpId,
+  text,
+  urlOf,
+  webhookSecret,
+} from "./config/values.js";
 import type { Email } from "./ids.js";
 import { LOG_LEVELS } from "./log.js";
 import type { LogLevel } from "./log.js";
@@ -27,91 +45,8 @@ type MigrateMode = (typeof MIGRATE_MODES)[number];
 export const FIRM_KEY_USES = ["seal", "open"] as const;
 export type FirmKeyUse = (typeof FIRM_KEY_USES)[number];
 
-/** A value that cannot be used; the message is the sentence the operator reads. */
-class Malformed extends Error {}
-const malformed = (sentence: string): never => {
-  throw new Malformed(sentence);
-};
-
-const text = (value: string): string => value;
-const absolute = (value: string): string => (isAbsolute(value) ? value : resolve(value));
-const oneOf =
-  <const T extends readonly string[]>(values: T) =>
-  (value: string): T[number] =>
-    values.find((v) => v === value) ?? malformed(`must be one of ${values.join(", ")}`);
-const port = (value: string): number =>
-  /^[0-9]{1,5}$/.test(value) && Number(value) <= 65_535
-    ? Number(value)
-    : malformed("must be a port number, 0 to 65535");
-const count = (value: string): number =>
-  /^[1-9][0-9]{0,2}$/.test(value) ? Number(value) : malformed("must be a whole number from 1 to 999");
-const list = (value: string): readonly string[] =>
-  value
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "");
-const urlOf =
-  (...schemes: readonly string[]) =>
-  (value: string): string => {
-    const scheme = schemes.find((s) => value.startsWith(`${s}:`));
-    return scheme !== undefined
-      ? value
-      : malformed(`must be a URL that begins with ${schemes.map((s) => `${s}:`).join(" or ")}`);
-  };
-/** `nats://` or `tls://` may lead each server; without either it is a host, with a port or without. */
-const isNatsServer = (server: string): boolean => {
-  const address = server.includes("://") ? server : `nats://${server}`;
-  if (!URL.canParse(address)) return false;
-  const { protocol, hostname } = new URL(address);
-  return ["nats:", "tls:"].includes(protocol) && hostname !== "";
-};
-const natsServers = (value: string): string =>
-  list(value).length > 0 && list(value).every(isNatsServer)
-    ? value
-    : malformed("must be embedded, or comma-separated servers such as nats://127.0.0.1:4222");
 /** `no` is what people write who are asked whether a start migrates. */
 const migrateMode = (value: string): MigrateMode => (value === "no" ? "by-command" : oneOf(MIGRATE_MODES)(value));
-const smpId = (value: string): string =>
-  /^[A-Za-z0-9._-]{1,100}$/.test(value)
-    ? value
-    : malformed("must be letters, digits, dots, hyphens and underscores, 100 at most");
-const email = (value: string): Email =>
-  parseEmail(value) ?? malformed("must be an e-mail address, for example kurier@example.com");
-const adminToken = (value: string): string =>
-  /^[A-Za-z0-9._~+/-]{32,512}=*$/.test(value.trim())
-    ? value.trim()
-    : malformed("must be 32 to 512 characters of A-Z a-z 0-9 . _ ~ + / -, chosen at random");
-const webhookSecret = (value: string): string =>
-  value.length >= 16 && value.length <= 512 ? value : malformed("must have 16 to 512 characters, chosen at random");
-const securityContact = (value: string): string =>
-  /^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+|tel:[+0-9-]+)$/.test(value)
-    ? value
-    : malformed("must be one address that begins with mailto:, https: or tel:");
-const masterKey = (value: string): Buffer => {
-  const bytes = Buffer.from(value.trim(), "base64");
-  return bytes.length === 32 ? bytes : malformed("must be 32 bytes in base64");
-};
-
-const ratio = (value: string): number =>
-  /^(?:0(?:\.[0-9]{1,9})?|1(?:\.0{1,9})?)$/.test(value) ? Number(value) : malformed("must be a number from 0 to 1");
-/** `name=value` pairs as OpenTelemetry writes them: separated by commas, values percent-encoded. */
-const headerPairs = (value: string): Readonly<Record<string, string>> => {
-  try {
-    return Object.fromEntries(
-      new Headers(
-        list(value).map((pair): [string, string] => {
-          const at = pair.indexOf("=");
-          return at < 1
-            ? malformed("must be NAME=VALUE pairs, separated by commas")
-            : [pair.slice(0, at).trim(), decodeURIComponent(pair.slice(at + 1).trim())];
-        }),
-      ),
-    );
-  } catch (error) {
-    if (error instanceof Malformed) throw error;
-    return malformed("must be headers that HTTP takes, their values percent-encoded");
-  }
-};
 
 interface Row<T> {
   /** What applies when the variable is absent, as the operator reads it. */
@@ -453,7 +388,7 @@ function readValue(name: VariableName, environment: NodeJS.ProcessEnv): string |
   try {
     return readFileSync(path, "utf8").trim();
   } catch {
-    return malformed(`names a file in ${name}_FILE that cannot be read`);
+    throw new Malformed(`names a file in ${name}_FILE that cannot be read`);
   }
 }
 
