@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { FirmId } from "../../engine/base/ids.js";
 import { claimDocuments, readLanes } from "../../engine/storage/documents/attempts.js";
-import { claimDeliveries } from "../../engine/storage/events/dispatch.js";
+import { claimDeliveries, settleDeliveries } from "../../engine/storage/events/dispatch.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { freshDatabase } from "../support/postgres.js";
@@ -131,6 +131,27 @@ async function deliveries(count: number, endpoint: string | null = null): Promis
   await sql`drop table told`;
   await sql`set session_replication_role = origin`;
 }
+
+/** Writes that deliveries were taken. */
+const settle = (ids: readonly string[]): Promise<unknown> =>
+  Promise.all(
+    ids.map((id) => {
+      const answer = { responseStatus: 204, responseBody: "", cause: undefined, wait_ms: undefined } as const;
+      const end = { id, owner: "node-a", attempt: 1, status: "SUCCESS", health: "well", ...answer } as const;
+      return settleDeliveries(sql, [end]);
+    }),
+  );
+
+test("the ends of deliveries read no more where the table has grown since their connection made its plans", async () => {
+  for (const rows of [40, 5_000]) {
+    await deliveries(rows, CROWDED);
+    const claimed = await claimDeliveries(sql, "node-a", CLAIMED);
+    const before = await readSoFar();
+    await settle(claimed.map(({ deliveryId }) => deliveryId));
+    expect((await readSoFar()) - before).toBeLessThanOrEqual(OWN_ROWS);
+  }
+  await sql`delete from webhook_delivery`;
+});
 
 const claimOfDeliveries = (): Promise<unknown> => claimDeliveries(sql, "node-a", CLAIMED);
 

@@ -2701,6 +2701,7 @@ CREATE OR REPLACE FUNCTION public.due_webhooks(p_places integer, p_per_endpoint 
  ROWS 64
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_bitmapscan TO 'off'
+ SET enable_seqscan TO 'off'
 AS $function$
 #variable_conflict use_column
 begin
@@ -3059,6 +3060,7 @@ CREATE OR REPLACE FUNCTION public.fan_out_connector(p_limit integer)
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_bitmapscan TO 'off'
+ SET enable_seqscan TO 'off'
 AS $function$
 #variable_conflict use_column
 declare
@@ -3140,6 +3142,7 @@ CREATE OR REPLACE FUNCTION public.fan_out_webhooks(p_limit integer, p_owner text
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_bitmapscan TO 'off'
+ SET enable_seqscan TO 'off'
 AS $function$
 #variable_conflict use_column
 declare
@@ -4753,6 +4756,9 @@ CREATE OR REPLACE FUNCTION public.settle_webhooks(p_owner text[], p_head uuid[],
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_bitmapscan TO 'off'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 AS $function$
 #variable_conflict use_column
 declare
@@ -4760,13 +4766,15 @@ declare
   v_behind boolean;
   v_freed boolean := false;
   v_ended integer[];
+  v_failed boolean := not p_status <@ array['SUCCESS'];
+  v_unwell boolean := not p_health <@ array['well'];
 begin
   -- A subscription changes when an attempt fails, and when the first one succeeds after that. Only those that are locked
   -- here are changed below: who switches one off locks it first, and its deliveries after it.
   select array_agg(s.id) into v_subscriptions from (
     select s.id from webhook_subscription as s
     where s.id in (select d.subscription_id from webhook_delivery as d where d.id = any (p_id))
-      and (s.failed_attempts > 0 or not p_status <@ array['SUCCESS'])
+      and (s.failed_attempts > 0 or v_failed)
     order by s.id for no key update
   ) as s;
   -- The deliveries, and what waits behind them.
@@ -4776,7 +4784,7 @@ begin
     union
     select b.id from webhook_delivery as e
     join webhook_delivery as b
-      on b.document_id = e.document_id and b.subscription_id = e.subscription_id and b.due_at is not null
+      on b.document_id = e.document_id and b.subscription_id is not distinct from e.subscription_id and b.due_at is not null
     where e.id = any (p_id)
   )
   order by d.id for update;
@@ -4784,7 +4792,7 @@ begin
   v_behind := exists (
     select 1 from webhook_delivery as e
     join webhook_delivery as b
-      on b.document_id = e.document_id and b.subscription_id = e.subscription_id and b.due_at is not null
+      on b.document_id = e.document_id and b.subscription_id is not distinct from e.subscription_id and b.due_at is not null
     where e.id = any (p_id) and b.id <> all (p_id)
   );
 
@@ -4820,8 +4828,8 @@ begin
         where e.id = any (p_id) and e.settled_at is not null and e.replay_of is null
       ) as over
       join webhook_delivery as b
-        on b.document_id = over.document_id and b.subscription_id = over.subscription_id and b.due_at is not null
-        and b.replay_of is null
+        on b.document_id = over.document_id and b.subscription_id is not distinct from over.subscription_id
+        and b.due_at is not null and b.replay_of is null
       order by b.subscription_id, b.document_id, b.place
     ) as next
     where d.id = next.id and d.due_at = 'infinity';
@@ -4830,7 +4838,7 @@ begin
 
   perform 1 from webhook_endpoint as w
     where w.id in (select d.endpoint_id from unnest(v_ended) as e (n) join webhook_delivery as d on d.id = p_id[e.n])
-      and (w.failures > 0 or not p_health <@ array['well'])
+      and (w.failures > 0 or v_unwell)
     order by w.id for no key update;
   if found then
     update webhook_endpoint as w
