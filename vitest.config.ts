@@ -13,8 +13,8 @@ const common = { testTimeout: 60_000, hookTimeout: 120_000, pool: "forks" } as c
 export default defineConfig({
   test: {
     ...common,
-    // Most tests wait for an engine, a database or a plan of attempts: three beside each other keep two cores busy.
-    maxWorkers: Math.max(3, availableParallelism()),
+    // Most tests wait for an engine, a database or a plan of attempts: four beside each other keep two cores busy.
+    maxWorkers: Math.max(4, availableParallelism()),
     sequence: { sequencer: SlowestFirst },
     globalSetup: ["test/support/postgres-setup.ts"],
     projects: [
