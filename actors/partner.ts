@@ -8,7 +8,7 @@ import { sha256 } from "../engine/identity/tokens/secrets.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 /** What integrators and firms can do, each in its turn; what is left out is for operators. */
-export type Partners = Omit<PartnerOperations, "deactivateKey" | "replaceIpAllowlist">;
+export type Partners = Omit<PartnerOperations, "deactivateKey" | "decideProduction" | "replaceIpAllowlist">;
 
 type PartnerProtocol = {
   readonly [C in keyof Partners]: {

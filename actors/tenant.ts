@@ -4,6 +4,7 @@
  */
 import { createKey } from "../engine/identity/keys.js";
 import type { NewKey } from "../engine/identity/keys.js";
+import { decideProductionBy } from "../engine/identity/operators/production.js";
 import { makeFirm, makeIntegrator } from "../engine/identity/registration.js";
 import type {
   MadeFirm,
@@ -16,11 +17,14 @@ import { participantKey } from "../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 type NewIntegrator = { readonly name: string };
+type Approval = Parameters<typeof decideProductionBy>[1];
+type ApprovalOutcome = Awaited<ReturnType<typeof decideProductionBy>>;
 type KeyOutcome = Awaited<ReturnType<typeof createKey>>;
 
 type TenantProtocol = {
   readonly CreateFirm: { readonly ask: NewTenantFirm; readonly reply: MadeFirm | ParticipantFault };
   readonly CreateIntegrator: { readonly ask: NewIntegrator; readonly reply: MadeIntegrator };
+  readonly DecideProduction: { readonly ask: Approval; readonly reply: ApprovalOutcome };
   readonly CreateKey: { readonly ask: NewKey; readonly reply: KeyOutcome };
 };
 
@@ -34,6 +38,7 @@ export const tenantKind = (ports: TenantPorts): TenantKind => ({
   handlers: {
     CreateFirm: async (_, firm) => ({ reply: await makeFirm(ports, firm) }),
     CreateIntegrator: async (_, integrator) => ({ reply: await makeIntegrator(ports, integrator) }),
+    DecideProduction: async (_, approval) => ({ reply: await decideProductionBy(ports, approval) }),
     CreateKey: async (_, key) => ({ reply: await createKey(ports, key) }),
   },
 });
@@ -42,6 +47,8 @@ export const tenantKind = (ports: TenantPorts): TenantKind => ({
 export interface Tenants {
   makeFirm(firm: NewTenantFirm): Promise<MadeFirm | ParticipantFault>;
   makeIntegrator(integrator: NewIntegrator): Promise<MadeIntegrator>;
+  /** Approves an integrator for production, or takes that back, for a reason that is written down. */
+  decideProduction(approval: Approval): Promise<ApprovalOutcome>;
   /** @throws Refusal REQUEST_INVALID for a wrong allowlist */
   makeKey(key: NewKey): Promise<KeyOutcome>;
 }
@@ -53,6 +60,7 @@ export interface Tenants {
 export const tenantsThroughActors = (actors: ActorSystem, kind: TenantKind): Tenants => ({
   makeFirm: (firm) => actors.ask(kind, `participant/${participantKey(firm.participantId)}`, "CreateFirm", firm),
   makeIntegrator: (integrator) => actors.ask(kind, `name/${integrator.name}`, "CreateIntegrator", integrator),
+  decideProduction: (approval) => actors.ask(kind, approval.id, "DecideProduction", approval),
   makeKey: (key) =>
     actors.ask(kind, "firmId" in key.owner ? key.owner.firmId : key.owner.integratorId, "CreateKey", key),
 });

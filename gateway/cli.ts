@@ -31,6 +31,10 @@ export const COMMAND_FILES: readonly CommandFile[] = [
     words: ["firms", "integrators", "keys"],
     load: async () => (await import("./commands/identity.js")).identityCommands,
   },
+  {
+    words: ["integrators"],
+    load: async () => (await import("./commands/people/integrators.js")).integratorCommands,
+  },
   { words: ["keys"], load: async () => [(await import("./commands/keys/rotate-master.js")).keysRotateMasterCommand] },
   { words: ["owner", "people"], load: async () => (await import("./commands/people/people.js")).peopleCommands },
   {

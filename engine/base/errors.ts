@@ -392,7 +392,7 @@ export const ERRORS = {
   INTEGRATOR_UNAPPROVED: row(
     409,
     { sapi: "INTEGRATOR_UNAPPROVED" },
-    "The integrator of the operation is not approved for production any more; nothing has changed. Release the operation, or vouch for it once the integrator is approved again.",
+    "The integrator of the operation is not approved for production any more; nothing has changed. Release the operation, or approve the integrator again with kurier integrators approve and vouch then.",
   ),
   REGISTRY_SILENT: row(
     503,

@@ -20,6 +20,7 @@ import type { RegistrationResult } from "../../engine/peppol/discovery/registrat
 import { isScope, SCOPES } from "../../engine/base/scopes.js";
 import type { Scope } from "../../engine/base/scopes.js";
 import { listKeys } from "../../engine/storage/identity/keys.js";
+import type { Sql } from "../../engine/storage/sql.js";
 import { complain, print } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ParsedArguments } from "./command.js";
@@ -47,12 +48,13 @@ const printRecord = (record: Readonly<Record<string, unknown>>): void => {
 };
 
 /** Runs `use` with the actors that own tenants, in this process: a command is one more node. */
-const withTenants = <T>(config: Config, use: (tenants: Tenants) => Promise<T>): Promise<T> =>
+export const withTenants = <T>(config: Config, use: (tenants: Tenants, sql: Sql) => Promise<T>): Promise<T> =>
   withDatabase(config, async ({ sql }) => {
     const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
     try {
       return await use(
         tenantsThroughActors(actors, tenantKind({ sql, clock: systemClock, environment: config.ENVIRONMENT })),
+        sql,
       );
     } finally {
       await actors.stop();

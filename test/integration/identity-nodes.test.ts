@@ -5,12 +5,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
 import { isAddressAllowed } from "../../engine/identity/allowlist.js";
+import { OPERATOR } from "../../engine/identity/audit.js";
 import { bindFirm, registerParticipant } from "../../engine/identity/firms.js";
 import type { Identity } from "../../engine/identity/identity.js";
+import { decideProduction } from "../../engine/identity/operators/production.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { replaceScopes } from "../../engine/storage/identity/keys.js";
 import { leaseRate } from "../../engine/storage/rates.js";
-import { setProductionAuthorized } from "../../engine/storage/identity/firms.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import {
@@ -361,8 +362,18 @@ describe("contexts", () => {
     const answer = async () =>
       refusalOf(async () => a.participantContext(await callerOf(a, accessToken, clock), firm.participantId));
     expect(await answer()).toBe("PARTICIPANT_FORBIDDEN");
-    await setProductionAuthorized(db.sql, partner.integratorId, true);
+    await decideProduction({ sql: db.sql, clock }, { id: partner.integratorId, isAuthorized: true }, OPERATOR);
     await eventually("the authorization is heard", async () => (await answer()) === "none");
+    const console = await start({ environment: "production" });
+    await console.peers.beat();
+    for (const [isAuthorized, expected] of [
+      [false, "PARTICIPANT_FORBIDDEN"],
+      [true, "none"],
+    ] as const) {
+      const approval = { id: partner.integratorId, isAuthorized };
+      expect(await console.decideProduction(approval, OPERATOR)).toBe("changed");
+      expect([isAuthorized, await answer()]).toEqual([isAuthorized, expected]);
+    }
   });
 });
 

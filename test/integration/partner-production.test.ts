@@ -3,15 +3,17 @@
  * invitation lives for exactly fourteen days.
  * @source spec/enterprise.md, Consent offers; Key management rules; spec/rulings.md, section 8
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
-import type { FirmId } from "../../engine/base/ids.js";
+import type { FirmId, IntegratorId } from "../../engine/base/ids.js";
 import { SCOPES } from "../../engine/base/scopes.js";
+import { OPERATOR } from "../../engine/identity/audit.js";
 import type { Actor } from "../../engine/identity/audit.js";
 import type { Caller } from "../../engine/identity/caller.js";
 import { createFirm, createIntegrator } from "../../engine/identity/firms.js";
 import type { Identity } from "../../engine/identity/identity.js";
-import { setProductionAuthorized } from "../../engine/storage/identity/firms.js";
+import { integratorCommands } from "../../gateway/commands/people/integrators.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { ADDRESS, bind, callerOf, login, makeKey, refusalOf, startNode } from "../support/identity.js";
 import { freshDatabase } from "../support/postgres.js";
@@ -46,8 +48,9 @@ const wish = {
 async function partner(on: Identity = node, productionAuthorized = true) {
   const integratorId = await createIntegrator({ sql: db.sql, clock }, { name: "Partner", productionAuthorized });
   const key = await makeKey(db, clock, { owner: { integratorId }, scopes: SCOPES }, "production");
-  const caller: Caller = await callerOf(on, (await login(on, key, clock)).accessToken, clock);
-  return { integratorId, caller };
+  const token = (await login(on, key, clock)).accessToken;
+  const caller: Caller = await callerOf(on, token, clock);
+  return { integratorId, caller, token };
 }
 
 let companies = 40_000_000;
@@ -83,9 +86,9 @@ test("an invitation cannot be accepted once its integrator has lost its authoriz
   const { integratorId, caller } = await partner();
   const { ico, firmId } = await company();
   const { id } = await node.offerConsent(caller, { ...wish, targetIdentifier: ico }, ACTOR);
-  await setProductionAuthorized(db.sql, integratorId, false);
+  await node.decideProduction({ id: integratorId, isAuthorized: false }, OPERATOR);
   expect(await node.acceptConsentOffer(answerOf(id, firmId))).toBe("unavailable");
-  await setProductionAuthorized(db.sql, integratorId, true);
+  await node.decideProduction({ id: integratorId, isAuthorized: true }, OPERATOR);
   expect(await node.acceptConsentOffer(answerOf(id, firmId))).toBe("accepted");
 });
 
@@ -117,4 +120,98 @@ test("keys for single firms are not made in production unless the operator says 
   await bind(db, clock, integratorId, firmId);
   const scoped = { name: undefined, scopes: undefined, ipAllowlist: undefined, scopedFirmId: firmId };
   expect(await refusalOf(() => node.issueKey(caller, scoped, ACTOR))).toBe("FIRM_KEY_ISSUANCE_DISABLED");
+});
+
+/** What an integrator finds in its audit about its approval. */
+const audited = (integratorId: IntegratorId) => db.sql`
+  select event, actor_type as actor, metadata from audit_entry
+  where integrator_id = ${integratorId} and event in ('integrator.approved', 'integrator.withdrawn') order by position`;
+
+test("an approval and its end stand in the integrator's audit once each, however often they are said", async () => {
+  const { integratorId } = await partner();
+  const decide = (isAuthorized: boolean) => node.decideProduction({ id: integratorId, isAuthorized }, OPERATOR);
+  const all = [await decide(true), ...(await Promise.all([decide(false), decide(false)])).sort(), await decide(true)];
+  expect(all).toEqual(["already", "already", "changed", "changed"]);
+  expect(await audited(integratorId)).toEqual([
+    { event: "integrator.withdrawn", actor: "operator", metadata: {} },
+    { event: "integrator.approved", actor: "operator", metadata: {} },
+  ]);
+  const nobody = { id: randomUUID() as IntegratorId, isAuthorized: true };
+  expect(await node.decideProduction(nobody, OPERATOR)).toBe("unknown");
+});
+
+test("an integrator without its approval keeps its keys, reaches no firm with them, and makes none for a firm", async () => {
+  const allowing = await startNode(db, { clock, environment: "production", publicUrl: HTTPS, firmKeyIssuance: true });
+  try {
+    const { integratorId, caller, token } = await partner(allowing);
+    const { firmId } = await company();
+    await bind(db, clock, integratorId, firmId);
+    expect((await allowing.firmContext(caller, firmId)).firmId).toBe(firmId);
+    await allowing.decideProduction({ id: integratorId, isAuthorized: false }, OPERATOR);
+    const now = await allowing.authenticate(token, clock.now());
+    const scoped = { name: undefined, scopes: undefined, ipAllowlist: undefined, scopedFirmId: firmId };
+    expect([
+      await refusalOf(async () => allowing.firmContext(now, firmId)),
+      await refusalOf(() => allowing.issueKey(now, scoped, ACTOR)),
+    ]).toEqual(["FIRM_FORBIDDEN", "FIRM_FORBIDDEN"]);
+    await allowing.decideProduction({ id: integratorId, isAuthorized: true }, OPERATOR);
+    const again = await allowing.authenticate(token, clock.now());
+    expect((await allowing.firmContext(again, firmId)).firmId).toBe(firmId);
+    expect((await allowing.issueKey(again, scoped, ACTOR)).scopedFirmId).toBe(firmId);
+  } finally {
+    await allowing.stop();
+  }
+});
+
+/** Runs a command of `kurier integrators` in this process, in the form of the sandbox. */
+async function integrators(name: string, ...args: readonly string[]) {
+  const said: string[] = [];
+  const hear = (text: string | Uint8Array): boolean => said.push(String(text)) > 0;
+  const streams = [
+    vi.spyOn(process.stdout, "write").mockImplementation(hear),
+    vi.spyOn(process.stderr, "write").mockImplementation(hear),
+  ];
+  vi.stubEnv("DATABASE_URL", db.url);
+  vi.stubEnv("ENVIRONMENT", "sandbox");
+  try {
+    const command = integratorCommands.find((one) => one.name === `integrators${name}`);
+    return { code: await command?.run(args), said: said.join("") };
+  } finally {
+    vi.unstubAllEnvs();
+    for (const stream of streams) stream.mockRestore();
+  }
+}
+
+test("the command line lists integrators with their approval, firms, keys and last use, and goes on behind any of them", async () => {
+  const { integratorId } = await partner();
+  await bind(db, clock, integratorId, (await company()).firmId);
+  const rows = (await integrators("")).said.trimEnd().split("\n");
+  expect(rows.find((row) => row.startsWith(integratorId))).toMatch(
+    /^\S+ {2}Partner {2}sandbox {2}approved since \S+Z {2}firms 1 {2}keys 1 {2}last used \S+Z$/,
+  );
+  const behind = await integrators(" list", "--after", rows[0]?.split("  ")[0] ?? "");
+  expect(behind.said.trimEnd().split("\n")).toEqual(rows.slice(1));
+});
+
+test("the command line approves and withdraws for a reason, which the operators' record has, and refuses what it cannot do", async () => {
+  const { integratorId } = await partner();
+  const withdrawn = await integrators(" withdraw", integratorId, "--reason", "it sent for firms that it had lost");
+  expect([withdrawn.code, withdrawn.said]).toEqual([0, expect.stringMatching(/not approved since/)]);
+  const approved = await integrators(" approve", integratorId, "--reason", "it has shown its contracts");
+  expect([approved.code, approved.said]).toEqual([0, expect.stringMatching(/ {2}approved since/)]);
+  const nobody = randomUUID();
+  const unknown = await integrators(" approve", nobody, "--reason", "why");
+  expect([unknown.code, unknown.said]).toEqual([1, "There is no integrator of this id.\n"]);
+  const recorded = await db.sql`
+    select event, metadata ->> 'reason' as reason, metadata ->> 'refusal' as refusal from audit_entry
+    where target_id in (${integratorId}, ${nobody}) and event like 'operator.%' order by position`;
+  expect(recorded).toEqual([
+    { event: "operator.integrator_withdrawn", reason: "it sent for firms that it had lost", refusal: null },
+    { event: "operator.integrator_approved", reason: "it has shown its contracts", refusal: null },
+    { event: "operator.integrator_approved", reason: "why", refusal: null },
+    { event: "operator.failed", reason: "why", refusal: "NOT_FOUND" },
+  ]);
+  expect((await audited(integratorId)).length).toBe(2);
+  for (const args of [[], [integratorId], [integratorId, "--reason", " "], ["x", "--reason", "why"]])
+    await expect(integrators(" withdraw", ...args)).rejects.toThrow(/reason|Name one/);
 });

@@ -569,6 +569,7 @@ table integrator
   binding_generation integer not null default 0
   created_at timestamp with time zone not null
   managed_billing boolean not null default false
+  production_changed_at timestamp with time zone
   constraint integrator_name_check: CHECK (((char_length(name) >= 1) AND (char_length(name) <= 255)))
   constraint integrator_pkey: PRIMARY KEY (id)
   trigger integrator_changed: CREATE TRIGGER integrator_changed AFTER UPDATE ON public.integrator FOR EACH ROW EXECUTE FUNCTION announce_integrator()

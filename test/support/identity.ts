@@ -33,6 +33,8 @@ export interface NodeOptions {
   readonly publicUrl?: string;
   readonly sealer?: Sealer;
   readonly openChannel?: (options: ChannelOptions) => Channel;
+  /** Whether integrators may make keys for single firms. @default only in the sandbox */
+  readonly firmKeyIssuance?: boolean;
   /** @default a pool of its own */
   readonly sql?: Sql;
   /** @default the same */
@@ -50,6 +52,7 @@ export async function startNode(db: TestDatabase, options: NodeOptions): Promise
     metrics: createMetrics(),
     environment: options.environment ?? "sandbox",
     publicUrl: options.publicUrl ?? PUBLIC_URL,
+    ...(options.firmKeyIssuance === undefined ? {} : { firmKeyIssuance: options.firmKeyIssuance }),
     ...(options.loginSql === undefined ? {} : { loginSql: options.loginSql }),
     ...(options.openChannel === undefined ? {} : { openChannel: options.openChannel }),
   });

@@ -7,12 +7,15 @@ import { OPERATOR, stampOf } from "../audit.js";
 import type { Actor } from "../audit.js";
 import type { Caller } from "../caller.js";
 import { revokeConsent } from "../firms.js";
+import { decideProduction } from "../operators/production.js";
+import type { Approval } from "../operators/production.js";
 import type { CreatedKey } from "../keys.js";
 import type { Changes } from "../nodes/changes.js";
 import { bindingKey } from "../nodes/memory.js";
 import type { Memory } from "../nodes/memory.js";
 import { Refusal } from "../../base/errors.js";
 import type { FirmId, IntegratorId, KeyId } from "../../base/ids.js";
+import type { ApprovalOutcome } from "../../storage/identity/firms.js";
 import { deactivateKey, replaceIpAllowlist } from "../../storage/identity/keys.js";
 import type { KeyDeactivation } from "../../storage/identity/keys.js";
 import { orTemporary } from "../../storage/sql.js";
@@ -53,6 +56,11 @@ export interface PartnerOperations {
   revokeConsent(integratorId: IntegratorId, firmId: FirmId, actor?: Actor): Promise<boolean>;
   /** On return every node refuses the key's tokens. @param integratorId whose key it must be; an operator gives none */
   deactivateKey(keyId: KeyId, integratorId?: IntegratorId): Promise<KeyDeactivation>;
+  /**
+   * On return every node lets an integrator act for firms in production, or refuses it; see the function of the same
+   * name.
+   */
+  decideProduction(approval: Approval, actor: Actor): Promise<ApprovalOutcome>;
   /** An operator's change of any key. @throws Refusal REQUEST_INVALID @returns undefined without such an active key */
   replaceIpAllowlist(keyId: KeyId, entries: readonly string[]): Promise<readonly string[] | undefined>;
 }
@@ -70,7 +78,13 @@ export function partnerOperations(node: PartnerNode): PartnerOperations {
 }
 
 type KeyOperation =
-  "issueKey" | "endKey" | "rotateSecret" | "replaceOwnAllowlist" | "deactivateKey" | "replaceIpAllowlist";
+  | "issueKey"
+  | "endKey"
+  | "rotateSecret"
+  | "replaceOwnAllowlist"
+  | "deactivateKey"
+  | "decideProduction"
+  | "replaceIpAllowlist";
 
 function keyOperations({ ports, memory, changes }: PartnerNode): Pick<PartnerOperations, KeyOperation> {
   const { sql, clock } = ports;
@@ -108,6 +122,13 @@ function keyOperations({ ports, memory, changes }: PartnerNode): Pick<PartnerOpe
       const outcome = await orTemporary(deactivateKey(sql, end, clock.now()));
       memory.keys.drop(id);
       if (outcome === "deactivated") await changes.settled();
+      return outcome;
+    },
+    decideProduction: async (approval, actor) => {
+      const outcome = await decideProduction(ports, approval, actor);
+      // Keys carry what their integrator may.
+      memory.keys.clear();
+      if (outcome === "changed") await changes.settled();
       return outcome;
     },
   };

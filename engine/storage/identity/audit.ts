@@ -31,6 +31,8 @@ export const AUDIT_EVENTS = [
   "firm.identifier_added",
   "firm.erased",
   "integrator.created",
+  "integrator.approved",
+  "integrator.withdrawn",
   "box.scheduled",
   "box.sent_now",
   "box.retried",

@@ -118,8 +118,30 @@ export async function insertIntegrator(
     from added`;
 }
 
-/** @returns whether there is such an integrator */
-export async function setProductionAuthorized(sql: Sql, id: IntegratorId, authorized: boolean): Promise<boolean> {
-  const result = await sql`update integrator set production_authorized = ${authorized} where id = ${id}`;
-  return result.count === 1;
+/** What came of an approval, or of its end: `already` where it was so before, and nothing is written. */
+export type ApprovalOutcome = "changed" | "already" | "unknown";
+
+/**
+ * Lets an integrator act for firms in production, or ends that. The change is announced to every node with its commit,
+ * and the integrator finds it in its audit.
+ */
+export async function setProductionAuthorized(
+  sql: Sql,
+  { id, isAuthorized }: { readonly id: IntegratorId; readonly isAuthorized: boolean },
+  now: Instant,
+  audit: AuditStamp,
+): Promise<ApprovalOutcome> {
+  const stamp = stampParameter(sql, audit);
+  const rows = await sql<{ readonly outcome: ApprovalOutcome }[]>`
+    with changed as (
+      update integrator set production_authorized = ${isAuthorized}, production_changed_at = ${isoInstant(now)}
+      where id = ${id} and production_authorized <> ${isAuthorized}
+      returning id, production_authorized as approved
+    ), noted as (
+      select append_audit(${stamp}, case when approved then 'integrator.approved' else 'integrator.withdrawn' end, null,
+        id, 'integrator', id::text, '{}') from changed
+    )
+    select case when (select count(*) from noted) = 1 then 'changed'
+      when exists (select 1 from integrator where id = ${id}) then 'already' else 'unknown' end as outcome`;
+  return rows[0]?.outcome ?? "unknown";
 }

@@ -16,6 +16,8 @@ const OPERATOR_EVENTS = [
   "operator.switched_off",
   "operator.key_ended",
   "operator.consent_withdrawn",
+  "operator.integrator_approved",
+  "operator.integrator_withdrawn",
   "operator.failed",
 ] as const;
 export type OperatorEvent = (typeof OPERATOR_EVENTS)[number];

@@ -1,0 +1,113 @@
+/** `kurier integrators …`: which integrators there are, and which of them may act for firms in production. */
+import { isoInstant } from "../../../engine/base/clock.js";
+import { loadConfig } from "../../../engine/base/config.js";
+import { parseIntegratorId } from "../../../engine/base/ids.js";
+import type { IntegratorId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { findIntegratorSheet, listIntegratorSheets } from "../../../engine/storage/operators/integrators.js";
+import type { IntegratorSheet } from "../../../engine/storage/operators/integrators.js";
+import { EXIT, parseArguments, UsageError } from "../command.js";
+import type { Command } from "../command.js";
+import { withDatabase } from "../database.js";
+import { withTenants } from "../identity.js";
+import { complain, print } from "../terminal.js";
+
+/** Counts end at a bound, and say so. */
+const counted = (count: number): string => (count === LIMITS.console_counted_max ? `${count} or more` : String(count));
+
+const lineOf = (one: IntegratorSheet, environment: string): string =>
+  [
+    one.id,
+    one.name,
+    environment,
+    `${one.isApproved ? "approved" : "not approved"} since ${isoInstant(one.since.getTime())}`,
+    `firms ${counted(one.firms)}`,
+    `keys ${counted(one.keys)}`,
+    one.lastUsedAt === null ? "never used" : `last used ${isoInstant(one.lastUsedAt.getTime())}`,
+  ].join("  ");
+
+const integratorIn = (text: string | undefined): IntegratorId => {
+  const id = parseIntegratorId(text ?? "");
+  if (id === undefined) throw new UsageError("Name one integrator by its id; kurier integrators lists them.");
+  return id;
+};
+
+const USAGE = [
+  "kurier integrators [list] [--after ID]",
+  `By name, at most ${LIMITS.operator_page_max} lines: id, name, environment, approval for production, firms, active keys, last use of a key. --after goes on behind the last one.`,
+];
+
+const listCommand: Command = {
+  name: "integrators list",
+  summary: "List integrators with their approval for production, their firms and keys.",
+  usage: USAGE,
+  run: async (args) => {
+    const { values, options } = parseArguments(args, { options: ["after"] });
+    if (values.length > 0) throw new UsageError("The list takes no names; see kurier integrators --help.");
+    const after = options.has("after") ? integratorIn(options.get("after")) : undefined;
+    const config = loadConfig();
+    await withDatabase(config, async ({ sql }) => {
+      for (const one of await listIntegratorSheets(sql, { after, limit: LIMITS.operator_page_max }))
+        print(lineOf(one, config.ENVIRONMENT));
+    });
+    return EXIT.ok;
+  },
+};
+
+/** What a decision means, for its help. */
+interface Decision {
+  readonly verb: "approve" | "withdraw";
+  readonly isAuthorized: boolean;
+  readonly summary: string;
+  readonly usage: readonly string[];
+}
+
+const decisionCommand = ({ verb, isAuthorized, summary, usage }: Decision): Command => ({
+  name: `integrators ${verb}`,
+  summary,
+  usage: [
+    `kurier integrators ${verb} ID --reason "WHY"`,
+    ...usage,
+    "The reason stands in the operators' record; running engines know within a moment. Safe to repeat.",
+  ],
+  run: async (args) => {
+    const { values, options } = parseArguments(args, { options: ["reason"] });
+    const id = integratorIn(values.length === 1 ? values[0] : undefined);
+    const reason = (options.get("reason") ?? "").trim();
+    if (reason === "" || reason.length > LIMITS.console_reason_chars_max)
+      throw new UsageError(`--reason must say why, in at most ${LIMITS.console_reason_chars_max} characters.`);
+    const config = loadConfig();
+    const now = await withTenants(config, async (tenants, sql) => {
+      const outcome = await tenants.decideProduction({ id, isAuthorized, reason });
+      return outcome === "unknown" ? undefined : findIntegratorSheet(sql, id);
+    });
+    if (now === undefined) {
+      complain("There is no integrator of this id.");
+      return EXIT.failed;
+    }
+    print(lineOf(now, config.ENVIRONMENT));
+    if (config.ENVIRONMENT === "sandbox") complain("This is a sandbox, where integrators act without an approval.");
+    return EXIT.ok;
+  },
+});
+
+/** Operators' view of integrators, and their approval. */
+export const integratorCommands: readonly Command[] = [
+  { ...listCommand, name: "integrators" },
+  listCommand,
+  decisionCommand({
+    verb: "approve",
+    isAuthorized: true,
+    summary: "Let an integrator act for firms in production, also again.",
+    usage: ["Its keys, consents and webhooks are those that it had, and serve from now on."],
+  }),
+  decisionCommand({
+    verb: "withdraw",
+    isAuthorized: false,
+    summary: "Let an integrator act for no firm in production any more.",
+    usage: [
+      "Its keys go on to log in and are refused for every firm; it is told of nothing, and nothing that it has scheduled leaves.",
+      "Documents that were accepted are delivered. Keys and consents stay for an approval that comes later.",
+    ],
+  }),
+];
