@@ -6,9 +6,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "../../engine/base/clock.js";
 import { createCursors } from "../../engine/base/cursors.js";
 import type { FirmId } from "../../engine/base/ids.js";
-import { pullInbound } from "../../engine/documents/reads/received.js";
+import { createOctets } from "../../engine/base/memory/octets.js";
+import { readConnectorDocuments } from "../../engine/documents/connector/reads.js";
+import { pullInbound, readFirmInbox } from "../../engine/documents/reads/received.js";
 import { pullOutbound, pullOutboundEvents } from "../../engine/documents/reads/sent.js";
 import { createAcceptBatches } from "../../engine/storage/documents/accept-batches.js";
+import { createSealer } from "../../engine/storage/sealer.js";
+import type { Sql } from "../../engine/storage/sql.js";
+import { MASTER_KEY } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
@@ -65,6 +70,17 @@ const PULLS: Readonly<
   },
 };
 
+/** Writes a received document. @returns its id */
+async function received(sql: Sql, to: { firmId: FirmId; participant: string }, status: string): Promise<string> {
+  const id = randomUUID();
+  await sql`
+    insert into received_document (id, firm_id, participant_key, sender, receiver, document_type_id,
+      process_id, creation_date_time, status, payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at)
+    values (${id}, ${to.firmId}, ${to.participant}, '0245:1', ${to.participant}, 'a::Invoice##b::2.1', 'p', now(),
+      ${status}, sha256('x'), ${id}, ${id}, '{}', now())`;
+  return id;
+}
+
 /** An event of a document that was accepted without one of its own. */
 async function event(sql: OpenTransaction, kind: string, feed: boolean): Promise<{ id: string; documentId: string }> {
   const row = newDocumentRow(firmId, PARTICIPANT);
@@ -117,14 +133,7 @@ test.each(Object.keys(PULLS))(
 test("a document that was held has its place in the pull when its firm could see it, behind those that came later", async () => {
   const { pull } = PULLS["documents that came"] ?? { pull: () => Promise.reject(new Error("missing")) };
   const start = await readOn(pull, null);
-  const write = async (status: string): Promise<string> => {
-    const id = randomUUID();
-    await db.sql`insert into received_document (id, firm_id, participant_key, sender, receiver, document_type_id,
-      process_id, creation_date_time, status, payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at)
-      values (${id}, ${firmId}, ${PARTICIPANT}, '0245:1', ${PARTICIPANT}, 'a::Invoice##b::2.1', 'p', now(),
-      ${status}, sha256('x'), ${id}, ${id}, '{}', now())`;
-    return id;
-  };
+  const write = (status: string): Promise<string> => received(db.sql, { firmId, participant: PARTICIPANT }, status);
   const held = await write("HELD");
   const shown = await write("RECEIVED");
   const first = await eventually("the one that is shown is there", async () => {
@@ -139,3 +148,86 @@ test("a document that was held has its place in the pull when its firm could see
   });
   expect(second.ids).toEqual([held]);
 });
+
+/** Does something when a list asks whether what it did not show is there by now, before it is answered. */
+function whenAsked(sql: Sql, act: () => Promise<unknown>): { readonly sql: Sql; readonly asked: () => number } {
+  let asked = 0;
+  const watched = new Proxy(sql, {
+    apply: (target, self, given: unknown[]) => {
+      const answer = (): unknown => Reflect.apply(target, self, given);
+      if (!String(given[0]).includes("pg_snapshot_xmin(pg_current_snapshot()) <")) return answer();
+      asked += 1;
+      return (asked === 1 ? act() : Promise.resolve()).then(answer);
+    },
+  });
+  return { sql: watched, asked: () => asked };
+}
+
+/** The lists of what a firm has received, each read to its end. */
+const RECEIVED: Readonly<Record<string, (sql: Sql, firm: FirmId) => Promise<readonly string[]>>> = {
+  "the pull": async (sql, firm) =>
+    (await pullInbound({ ...ports(), sql }, firm, { ...ALL, since: undefined, limit: 2 })).documents.map(
+      ({ id }) => id,
+    ),
+  "the inbox": async (sql, firm) => {
+    const asked = { status: undefined, since: undefined, offset: 0, limit: 2 };
+    return (await readFirmInbox({ ...ports(), sql }, firm, asked)).documents.map(({ documentId }) => documentId);
+  },
+  "the list of the Connector": async (sql, firm) => {
+    // What it shows of a document it reads in the payload; these have none, so that it refuses what it would show.
+    const shown: string[] = [];
+    const needed = {
+      ...ports(),
+      sql,
+      sealer: createSealer([MASTER_KEY]),
+      validators: { parse: () => Promise.reject(new Error("there is no payload to be read")) },
+      room: createOctets(1, 1),
+    };
+    const asked = { direction: "inbound", state: undefined, type: undefined, createdAfter: undefined } as const;
+    const listed = readConnectorDocuments(
+      needed,
+      { firmId: firm, customerRef: "c" },
+      { ...asked, cursor: undefined, limit: 2 },
+    );
+    await listed.catch(async () => {
+      shown.push(
+        ...(await db.sql<{ id: string }[]>`select id from received_document where firm_id = ${firm}`).map(
+          ({ id }) => id,
+        ),
+      );
+    });
+    return shown;
+  },
+};
+
+const NOBODY = () => Promise.reject(new Error("no such list"));
+let firms = 0;
+/** A firm that has received nothing. */
+async function newFirm() {
+  firms += 1;
+  const participant = `0245:${String(2_222_222_220 + firms)}`;
+  return { firmId: await seedFirm(db.sql, participant), participant };
+}
+
+// rulings 11: "delivered" is told to the sender when the receiver's access point has stored the document.
+test.each(Object.keys(RECEIVED))("%s shows what was being judged when it was asked for", async (name) => {
+  const firm = await newFirm();
+  const id = await received(db.sql, firm, "HELD");
+  const { sql, asked } = whenAsked(
+    db.sql,
+    () => db.sql`update received_document set status = 'RECEIVED' where id = ${id}`,
+  );
+  expect([await (RECEIVED[name] ?? NOBODY)(sql, firm.firmId), asked() > 0]).toEqual([[id], true]);
+});
+
+test.each(["the pull", "the list of the Connector"])(
+  "%s shows what was committed when it was asked for, beside a transaction that was still open",
+  async (name) => {
+    const firm = await newFirm();
+    const slow = await openTransaction(db.url);
+    await slow.run("select pg_current_xact_id()");
+    const id = await received(db.sql, firm, "RECEIVED");
+    const { sql, asked } = whenAsked(db.sql, () => slow.commit());
+    expect([await (RECEIVED[name] ?? NOBODY)(sql, firm.firmId), asked() > 0]).toEqual([[id], true]);
+  },
+);

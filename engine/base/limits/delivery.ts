@@ -42,10 +42,10 @@ export const DELIVERY_LIMITS = {
   /** Octets of payloads that are under way at once on a node: 96 attempts at 20 MiB each would be 2 GiB. */
   attempt_bytes_max: 256 * MiB,
   /** Waits after attempts that failed on our side: doubles from the first to the last, and never ends a document. */
-  fault_wait_first_ms: 10 * SECOND_MS,
+  fault_wait_first_ms: 2 * SECOND_MS,
   fault_wait_max_ms: 1 * HOUR_MS,
   /** So many faults of ours in a row at one document are an alarm. */
-  fault_alarm_after: 3,
+  fault_alarm_after: 5,
   /** One look at what is due: firms, receivers of each, and documents counted of each of these. */
   lane_firms_max: 128,
   /** A look goes over so many firms at least; over more where more places are free, or where the last found nothing. */
@@ -138,6 +138,8 @@ export const DELIVERY_LIMITS = {
    */
   held_list_first_wait_ms: 20,
   held_list_last_wait_ms: 320,
+  /** Of so many documents that are being judged a list waits for the verdicts. */
+  held_listed_max: 100,
   /**
    * A status for a document whose own receipt is still under way is tried again: doubles from the first to the last.
    */

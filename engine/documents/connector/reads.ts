@@ -22,6 +22,7 @@ import type { DocumentSummary, DocumentWorkers } from "../accept/validators.js";
 import { kindOf, patternOf } from "../reads/kinds.js";
 import type { ListedKind } from "../reads/kinds.js";
 import { beginningOf, pageOf } from "../reads/places.js";
+import { settled } from "../reads/settled.js";
 
 /** Whose documents are read, and what the integrator calls the firm. */
 export interface Customer {
@@ -200,18 +201,22 @@ export async function readConnectorDocuments(ports: ConnectorReadPorts, customer
       { field: "cursor", message: "Use nextCursor of this list as it was given, or start without cursor." },
     ]);
   const { sent, received, ...standing } = statesOf(state);
-  const found = await orTemporary(
-    listConnectorDocuments(ports.sql, {
-      firmId: customer.firmId,
-      after: beginningOf(ports.cursors, list, cursor).after,
-      createdAfter,
-      type: patternOf(kindsOf.find(([, name]) => name === type)?.[0]),
-      sent: direction === "inbound" ? [] : sent,
-      ...standing,
-      received: direction === "outbound" ? [] : received,
-      limit,
-      now: ports.clock.now(),
-    }),
+  const query = {
+    firmId: customer.firmId,
+    after: beginningOf(ports.cursors, list, cursor).after,
+    createdAfter,
+    type: patternOf(kindsOf.find(([, name]) => name === type)?.[0]),
+    sent: direction === "inbound" ? [] : sent,
+    ...standing,
+    received: direction === "outbound" ? [] : received,
+    limit,
+    now: ports.clock.now(),
+  };
+  const found = await settled(
+    ports,
+    { firmId: customer.firmId },
+    () => orTemporary(listConnectorDocuments(ports.sql, query)),
+    (listed) => listed.length > limit,
   );
   const { rows, nextCursor, hasMore } = pageOf(ports.cursors, list, { rows: found, limit, given: cursor });
   const documents: ConnectorDocument[] = [];

@@ -21,6 +21,7 @@ import { kindOf, patternOf } from "./kinds.js";
 import type { ListedKind } from "./kinds.js";
 import { ownerOf } from "./marks.js";
 import { beginningOf, pageOf } from "./places.js";
+import { settled } from "./settled.js";
 
 export type { ReadFirms } from "../../storage/documents/firm-received.js";
 
@@ -92,7 +93,12 @@ export interface InboxAsked {
 async function readPage({ sql, clock }: ReceivedPorts, firms: ReadFirms, { status, ...page }: InboxAsked) {
   const statuses = RECEIVED_STATES.filter((state) => status === undefined || WORDS[state] === status);
   const query = { firms, statuses, ...page, now: clock.now() };
-  const [rows, total] = await orTemporary(Promise.all([listFirmReceived(sql, query), countFirmReceived(sql, query)]));
+  const [rows, total] = await settled(
+    { sql, clock },
+    firms,
+    () => orTemporary(Promise.all([listFirmReceived(sql, query), countFirmReceived(sql, query)])),
+    ([listed]) => listed.length > page.limit,
+  );
   return {
     rows: rows.slice(0, page.limit),
     page: { total, limit: page.limit, offset: page.offset },
@@ -171,15 +177,19 @@ export async function pullInbound(
   { since: given, limit, kind, sender }: ReceivedPullAsked,
 ) {
   const list = `inbound/${firmId}`;
-  const rows = await orTemporary(
-    pullReceived(sql, {
-      firmId,
-      ...beginningOf(cursors, list, given),
-      type: patternOf(kind),
-      senderKey: sender === undefined ? undefined : participantKey(sender),
-      limit,
-      now: clock.now(),
-    }),
+  const query = {
+    firmId,
+    ...beginningOf(cursors, list, given),
+    type: patternOf(kind),
+    senderKey: sender === undefined ? undefined : participantKey(sender),
+    limit,
+    now: clock.now(),
+  };
+  const rows = await settled(
+    { sql, clock },
+    { firmId },
+    () => orTemporary(pullReceived(sql, query)),
+    (pulledRows) => pulledRows.length > limit,
   );
   const page = pageOf(cursors, list, { rows, limit, given });
   return { documents: page.rows.map(pulled), next_cursor: page.nextCursor, has_more: page.hasMore };

@@ -1,4 +1,6 @@
 /** Statements on what firms have received, over all participants: pages, one document, the pull. */
+import type postgres from "postgres";
+
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import { firstIdAt } from "../../base/ids.js";
@@ -59,6 +61,10 @@ const firmsOf = (sql: Sql, firms: ReadFirms) =>
         and b.revoked_generation <= ${firms.bindingGeneration}
         and (${firms.onlyFirmId ?? null}::uuid is null or b.firm_id = ${firms.onlyFirmId ?? null}::uuid)
         and ${firms.scope} = any (b.scopes) and ${firms.through} = any (b.interfaces)`;
+
+/** Whether a firm is one of them. */
+const isOneOf = (sql: Sql, firms: ReadFirms, id: postgres.PendingQuery<postgres.Row[]>) =>
+  sql`exists (select 1 from (${firmsOf(sql, firms)}) as f where f.id = ${id})`;
 
 /** Marks what is shown for the first time; a row that another statement holds at this moment is marked by that one. */
 const marking = (sql: Sql, now: Instant) => sql`
@@ -217,6 +223,53 @@ export async function pullReceived(sql: Sql, query: ReceivedPullQuery): Promise<
     ), marked as (${marking(sql, now)})
     select * from listed order by transaction_id, place`;
   return shownRows(sql, rows);
+}
+
+/** What a list does not show yet, though it was committed before the list was read. */
+interface NotYetListed {
+  /** Received documents that are being judged. */
+  readonly held: readonly string[];
+  /** While transactions before this one are open, what was committed beside them is in no pull; null for nothing. */
+  readonly before: string | null;
+}
+
+/** Whose lists, and since when a document that has no verdict yet may have one in a moment. */
+interface NotYetListedQuery {
+  readonly firms: ReadFirms;
+  readonly heldSince: Instant;
+}
+
+/**
+ * What the lists of firms do not show yet, of what they have sent and received. What is young is looked for first, of
+ * whomever it is, and then whose it is: it is little, and an integrator may have thousands of firms.
+ */
+export async function findNotYetListed(sql: Sql, { firms, heldSince }: NotYetListedQuery): Promise<NotYetListed> {
+  const [row] = await sql<NotYetListed[]>`
+    with judged as materialized (
+      select id, firm_id from received_document where status = 'HELD' and received_at > ${isoInstant(heldSince)}
+      order by received_at desc limit ${LIMITS.held_listed_max}
+    ), came as materialized (
+      select firm_id from received_document
+      where feed_transaction_id >= pg_snapshot_xmin(pg_current_snapshot()) and feed_position is not null
+      order by feed_transaction_id desc, feed_position desc limit ${LIMITS.held_listed_max}
+    ), told as materialized (
+      select firm_id from document_event
+      where transaction_id >= pg_snapshot_xmin(pg_current_snapshot()) and (feed or kind = 'document.queued')
+      order by transaction_id desc, position desc limit ${LIMITS.held_listed_max}
+    )
+    select array(select j.id::text from judged as j where ${isOneOf(sql, firms, sql`j.firm_id`)}) as held,
+      case when exists (select 1 from came as c where ${isOneOf(sql, firms, sql`c.firm_id`)})
+        or exists (select 1 from told as t where ${isOneOf(sql, firms, sql`t.firm_id`)})
+        then pg_snapshot_xmax(pg_current_snapshot())::text end as before`;
+  return row ?? { held: [], before: null };
+}
+
+/** Whether some of it is still not shown. */
+export async function isNotYetListed(sql: Sql, { held, before }: NotYetListed): Promise<boolean> {
+  const [row] = await sql<{ readonly hidden: boolean }[]>`
+    select exists (select 1 from received_document where id = any (${[...held]}::uuid[]) and status = 'HELD')
+      or coalesce(pg_snapshot_xmin(pg_current_snapshot()) < ${before}::text::xid8, false) as hidden`;
+  return row?.hidden === true;
 }
 
 /** Whose turn a change of a document is: the participant that sent or received it. */
