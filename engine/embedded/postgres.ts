@@ -1,7 +1,7 @@
 /** A real PostgreSQL from npm as our child: on a Unix socket inside its own data directory, for that user alone. */
 import { spawn } from "node:child_process";
 import type { SpawnOptions } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtempSync } from "node:fs";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { EmbeddedError, isProgramOn, stopProcess, superviseChild } from "./child.js";
 import { asUser, choosePrivileges, giveTo, locateBinaries } from "./binaries.js";
 import type { Binaries, Privileges } from "./binaries.js";
+import { renameSynced } from "../base/files/durable.js";
 import { LIMITS } from "../base/limits.js";
 import type { Log } from "../base/log.js";
 
@@ -219,7 +220,8 @@ async function initialise(directory: string, binaries: Binaries, privileges: Pri
   if (uid !== undefined) options.uid = uid;
   if (gid !== undefined) options.gid = gid;
   await run(file, args, options, LIMITS.child_start_timeout_ms * 4);
-  renameSync(draft, directory);
+  // initdb has synced what it made, under the name of the draft.
+  await renameSynced(draft, directory);
 }
 
 /** @throws EmbeddedError when the cluster was made by another major version */

@@ -1,9 +1,10 @@
 /** The sandbox: two demo firms and an integrator that acts for both, made once, written down for tools. */
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Clock } from "../base/clock.js";
+import { replaceFile } from "../base/files/durable.js";
 import { newId, parseFirmId, parseIntegratorId, participantKey, participantParts } from "../base/ids.js";
 import type { Email, FirmId, IntegratorId, ParticipantId, PersonId } from "../base/ids.js";
 import { PARTICIPANT_CAPABILITIES } from "../peppol/discovery/capabilities.js";
@@ -101,12 +102,10 @@ export function readSandbox(dataDir: string): Sandbox | undefined {
   }
 }
 
-function writeSandbox(dataDir: string, sandbox: Sandbox): void {
-  const draft = `${sandboxFile(dataDir)}.${process.pid}`;
-  writeFileSync(draft, `${JSON.stringify(sandbox, null, 2)}\n`, { mode: 0o600 });
-  chmodSync(draft, 0o600);
-  renameSync(draft, sandboxFile(dataDir));
-}
+const writeSandbox = (dataDir: string, sandbox: Sandbox): Promise<void> => {
+  const path = sandboxFile(dataDir);
+  return replaceFile(path, `${JSON.stringify(sandbox, null, 2)}\n`, `${path}.${process.pid}`);
+};
 
 async function demoFirm(
   ports: Ports,
@@ -215,6 +214,6 @@ export async function ensureSandbox(ports: Ports, dataDir: string, settings: San
     people: DEMO_PEOPLE,
     admin: { token: settings.adminToken ?? found?.admin.token ?? newAdminToken() },
   };
-  writeSandbox(dataDir, sandbox);
+  await writeSandbox(dataDir, sandbox);
   return sandbox;
 }

@@ -1,12 +1,13 @@
 /** Small files of DATA_DIR that belong to the engine as a whole: the sandbox's master key and the node's name. */
 import { randomBytes, randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { systemClock } from "../../engine/base/clock.js";
 import type { Clock } from "../../engine/base/clock.js";
 import { ConfigError } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
+import { replaceFile } from "../../engine/base/files/durable.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { joinFirmKeys } from "../../engine/storage/keyring/firm-keys.js";
 import { openKeyring } from "../../engine/storage/keyring/keyring.js";
@@ -17,12 +18,11 @@ import type { QuarantinedJob } from "../../validators/pool.js";
 
 const MASTER_KEY_BYTES = 32;
 
-/** Reads a file of DATA_DIR. A missing one is written aside and renamed, so that nobody ever sees half of it. */
-function readOrCreate(path: string, make: () => string): string {
+/** Reads a file of DATA_DIR. A missing one is on the disk with its name before anything is made by it. */
+async function readOrCreate(path: string, make: () => string): Promise<string> {
   if (existsSync(path)) return readFileSync(path, "utf8").trim();
   const text = make();
-  writeFileSync(`${path}.${process.pid}`, `${text}\n`, { mode: 0o600, flush: true });
-  renameSync(`${path}.${process.pid}`, path);
+  await replaceFile(path, `${text}\n`, `${path}.${process.pid}`);
   return text;
 }
 
@@ -30,10 +30,10 @@ function readOrCreate(path: string, make: () => string): string {
  * The key that encrypts payloads: the configured one, or the sandbox's own.
  * @throws ConfigError when the sandbox's key file is damaged: a new key could not read what is stored
  */
-function masterKey(config: Config, dataDir: string): Buffer {
+async function masterKey(config: Config, dataDir: string): Promise<Buffer> {
   if (config.MASTER_KEY !== undefined) return config.MASTER_KEY;
   const key = Buffer.from(
-    readOrCreate(join(dataDir, "master.key"), () => randomBytes(MASTER_KEY_BYTES).toString("base64")),
+    await readOrCreate(join(dataDir, "master.key"), () => randomBytes(MASTER_KEY_BYTES).toString("base64")),
     "base64",
   );
   if (key.length !== MASTER_KEY_BYTES)
@@ -45,8 +45,8 @@ function masterKey(config: Config, dataDir: string): Buffer {
  * Every configured master key, the one that seals first.
  * @throws ConfigError as `masterKey` does
  */
-const masterKeys = (config: Config, dataDir: string): readonly [Buffer, ...Buffer[]] => [
-  masterKey(config, dataDir),
+const masterKeys = async (config: Config, dataDir: string): Promise<readonly [Buffer, ...Buffer[]]> => [
+  await masterKey(config, dataDir),
   ...config.MASTER_KEY_PREVIOUS,
 ];
 
@@ -61,11 +61,11 @@ interface KeyOptions {
  * The master keys of an installation, for what needs nothing that belongs to firms: evidence, registrations.
  * @throws ConfigError, MasterKeyError: each in one sentence for the operator
  */
-export const openMasterKeys = (
+export const openMasterKeys = async (
   sql: Sql,
   config: Config,
   { dataDir = config.DATA_DIR, clock = systemClock }: KeyOptions = {},
-): Promise<Keyring> => openKeyring(sql, masterKeys(config, dataDir), clock);
+): Promise<Keyring> => openKeyring(sql, await masterKeys(config, dataDir), clock);
 
 /**
  * The keys of an installation as the configuration gives them: master keys, and those of firms where they have some.
@@ -81,7 +81,7 @@ export async function openKeys(sql: Sql, config: Config, options: KeyOptions = {
  * The node's name in leases. It outlives the process, so that the next one on this DATA_DIR knows which leases are
  * nobody's.
  */
-export const nodeName = (dataDir: string): string => readOrCreate(join(dataDir, "node.id"), randomUUID);
+export const nodeName = (dataDir: string): Promise<string> => readOrCreate(join(dataDir, "node.id"), randomUUID);
 
 /** Keeps the bytes of a document that killed two workers, sealed, for the operator; the oldest are not replaced. */
 export function keepQuarantined(dataDir: string, sealer: Sealer, job: QuarantinedJob): void {
@@ -89,5 +89,8 @@ export function keepQuarantined(dataDir: string, sealer: Sealer, job: Quarantine
   const folder = join(dataDir, "quarantine");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (!(bytes instanceof Uint8Array) || readdirSync(folder).length >= LIMITS.quarantine_files_max) return;
-  writeFileSync(join(folder, `${job.sha256}.${sealer.keyId}.sealed`), sealer.seal(bytes, job.sha256), { mode: 0o600 });
+  writeFileSync(join(folder, `${job.sha256}.${sealer.keyId}.sealed`), sealer.seal(bytes, job.sha256), {
+    mode: 0o600,
+    flush: true,
+  });
 }

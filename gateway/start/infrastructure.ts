@@ -8,7 +8,7 @@ import { openJetStream } from "../../engine/events/streams-jetstream.js";
 import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
 import type { Streams } from "../../engine/events/streams.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { connectionsMax } from "../../engine/base/memory/open-files.js";
+import { connectionsMax } from "../../engine/base/files/open-files.js";
 import { errorFields } from "../../engine/base/log.js";
 import type { Log } from "../../engine/base/log.js";
 import type { Metrics } from "../../engine/base/metrics.js";

@@ -357,7 +357,7 @@ async function startIdentity(
     metrics,
     environment: config.ENVIRONMENT,
     publicUrl,
-    facts: createPulse({ metrics, clock }, { name: ownerOf(nodeName(dataDir)), version: VERSION, role }),
+    facts: createPulse({ metrics, clock }, { name: ownerOf(await nodeName(dataDir)), version: VERSION, role }),
     ...(issuance === undefined ? {} : { firmKeyIssuance: issuance === "enabled" }),
   });
   await identity.start();
@@ -423,7 +423,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const relay = alsoTelling(startRelay({ sql, streams, log, metrics }), () => deliverer?.poke());
   stack.add(() => relay.stop());
   const actors = startActors({ log, metrics, monotonic: () => clock.monotonic() });
-  const ground: Ground = { base, sql, streams, sealer, validators, relay, actors, node: nodeName(dataDir) };
+  const ground: Ground = { base, sql, streams, sealer, validators, relay, actors, node: await nodeName(dataDir) };
 
   const inbox = createInbox({ sql, sealer, cursors, clock });
   /** The inbound path: what takes time first, then one turn of the receiving participant at a time. */

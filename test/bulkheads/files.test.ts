@@ -14,7 +14,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { LIMITS } from "../../engine/base/limits.js";
 import { runningEmbeddedPostgres } from "../../engine/embedded/embedded.js";
 import { openSql } from "../../engine/storage/sql.js";
-import { connectionsMax } from "../../engine/base/memory/open-files.js";
+import { connectionsMax } from "../../engine/base/files/open-files.js";
 import { route } from "../../gateway/contract/route.js";
 import { accessToken, invoiceXml, sapi, send, sendParts } from "../support/engine.js";
 import type { Mailbox } from "../support/engine.js";

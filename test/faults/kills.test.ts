@@ -14,16 +14,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { systemClock } from "../../engine/base/clock.js";
-import { findNatsServer, runningEmbeddedPostgres } from "../../engine/embedded/embedded.js";
-import { openSql } from "../../engine/storage/sql.js";
-import type { Sql } from "../../engine/storage/sql.js";
+import { findNatsServer } from "../../engine/embedded/embedded.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { eventually } from "../support/eventually.js";
-import { freePort, killEverythingOn, startEngineProcess } from "../support/process.js";
-import type { EngineProcess } from "../support/process.js";
+import { freePort, killEverythingOn } from "../support/process.js";
 import { Random, seedFrom } from "../support/random.js";
 import { startLoad } from "./load.js";
 import type { Accepted, Load } from "./load.js";
+import { factsOf, faultsOf, Patient } from "./patient.js";
+import type { Fact } from "./patient.js";
 import { addRecords, killTable } from "./records.js";
 import type { KillRecord } from "./records.js";
 import { STRIKES, strikesOf } from "./strikes.js";
@@ -51,28 +50,6 @@ afterEach(() => {
   killEverythingOn(dataDir);
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
-
-/** An engine over all its lives, and a pool of ours on its database. */
-class Patient {
-  readonly #env: Readonly<Record<string, string>>;
-  engine!: EngineProcess;
-  sql!: Sql;
-
-  constructor(env: Readonly<Record<string, string>>) {
-    this.#env = env;
-  }
-
-  async start(): Promise<void> {
-    this.engine = await startEngineProcess({ dataDir, env: this.#env });
-    await this.connect();
-  }
-
-  async connect(): Promise<void> {
-    const url = await eventually("Postgres runs", () => runningEmbeddedPostgres(dataDir));
-    await (this.sql as Sql | undefined)?.end({ timeout: 1 });
-    this.sql = openSql({ url, name: "faults", connections: 2 });
-  }
-}
 
 const isPassing = async (look: () => Promise<boolean>): Promise<boolean> => {
   try {
@@ -103,26 +80,6 @@ async function unpaused(): Promise<void> {
   while (PAUSE !== undefined && existsSync(PAUSE)) await delay(1_000);
 }
 
-interface Fact {
-  readonly id: string;
-  readonly sha256: string;
-  readonly status: string;
-  readonly created: number;
-  readonly delivered: number;
-  readonly received: number;
-  readonly answers: number;
-  readonly answered: number;
-}
-
-const factsOf = (sql: Sql, since: number): Promise<readonly Fact[]> => sql<Fact[]>`
-  select d.id, encode(d.payload_sha256, 'hex') as sha256, d.status, (extract(epoch from d.created_at) * 1000)::float8 as created,
-    (extract(epoch from d.delivered_at) * 1000)::float8 as delivered,
-    (select count(*)::integer from received_document as r
-      where r.as4_message_id = d.as4_message_id and r.payload_sha256 = d.payload_sha256) as received,
-    d.answers, (select count(*)::integer from document_attempt as a
-      where a.document_id = d.id and a.outcome not in ('cut', 'internal', 'deferred')) as answered
-  from document as d where d.created_at >= ${new Date(since)}`;
-
 /** The beginning of the first second after the kill in which so many were delivered. */
 function fullRateAt(delivered: readonly number[], killedAt: number, rate: number): number | undefined {
   const times = delivered.filter((at) => at >= killedAt).sort((left, right) => left - right);
@@ -148,7 +105,6 @@ function recordOf(
     rate,
   }: { readonly facts: readonly Fact[]; readonly accepted: readonly Accepted[]; readonly rate?: number },
 ): KillRecord {
-  const byId = new Map(facts.map((fact) => [fact.id, fact]));
   const delivered = facts.map((fact) => fact.delivered);
   const last = Math.max(...delivered);
   const own = delivered.filter((at) => at >= loadEndedAt).length / Math.max(0.001, (last - loadEndedAt) / 1_000);
@@ -158,13 +114,7 @@ function recordOf(
     kind,
     backlog: openAtKill,
     accepted: accepted.length,
-    lost: accepted.filter(({ id, sha256 }) => {
-      const fact = byId.get(id);
-      return fact?.status !== "delivered" || fact.sha256 !== sha256 || fact.received === 0;
-    }).length,
-    doubled:
-      facts.length - new Set(accepted.map(({ id }) => id)).size + facts.filter((fact) => fact.received > 1).length,
-    miscounted: facts.filter((fact) => fact.answers !== fact.answered).length,
+    ...faultsOf(facts, accepted),
     engineExit,
     rate: Math.round(own * 10) / 10,
     firstDelivery_ms: Math.round(Math.min(...delivered.filter((at) => at >= killedAt)) - killedAt),
@@ -208,7 +158,7 @@ test.each(FORMS)(
     if (form === "jetstream" && findNatsServer() === undefined) throw new Error("nats-server is missing");
     const random = new Random(SEED);
     // One address over all its lives, as in life: tokens name it.
-    const patient = new Patient({ LOG_LEVEL: "error", PORT: String(await freePort()), ...env });
+    const patient = new Patient(dataDir, { LOG_LEVEL: "error", PORT: String(await freePort()), ...env });
     await patient.start();
     const load = await startLoad(() => patient.engine, patient.sql);
     const kinds = strikesOf(form);

@@ -9,12 +9,10 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { open as openHandle } from "node:fs/promises";
-import type { FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../engine/base/clock.js";
 import { openFileEvidence } from "../../engine/storage/evidence/store-file.js";
@@ -29,6 +27,7 @@ import {
 import type { EvidenceStore } from "../../engine/storage/evidence/store.js";
 import { startS3 } from "../support/s3.js";
 import type { S3Imitation } from "../support/s3.js";
+import { watchSyncs } from "../support/syncs.js";
 
 const STORED_AT = Date.parse("2026-11-20T10:30:00Z");
 
@@ -146,22 +145,6 @@ describe("the file form", () => {
 });
 
 describe("the file form, when the power may fail at any moment", () => {
-  /** Calls of fsync in their order; `when` is asked at each. */
-  async function watchSyncs(root: string, when: (isDirectory: boolean) => void): Promise<{ restore(): void }> {
-    const handle = await openHandle(root, "r");
-    const prototype = Object.getPrototypeOf(handle) as FileHandle;
-    await handle.close();
-    const { sync } = prototype;
-    const spy = vi.spyOn(prototype, "sync").mockImplementation(async function watched(this: FileHandle) {
-      when((await this.stat()).isDirectory());
-      return sync.call(this);
-    });
-    return {
-      restore: () => {
-        spy.mockRestore();
-      },
-    };
-  }
   let root: string;
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));

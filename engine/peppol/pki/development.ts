@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { DAY_MS } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { ConfigError } from "../../base/config.js";
+import { renameSynced, replaceFile, syncTree } from "../../base/files/durable.js";
 import { LIMITS } from "../../base/limits.js";
 import { pemOf, readPemCertificates } from "./certificate.js";
 import type { Certificate } from "./certificate.js";
@@ -87,8 +88,10 @@ async function create({ folder, clock, from, seat = DEVELOPMENT_SEAT }: Developm
   if (from === undefined) await makeAuthorities(draft, clock);
   else await takeTrust(from, draft);
   for (const usage of USAGES) await issueLeaf({ authorities: from ?? draft, folder: draft }, usage, seat, clock);
+  // Authorities whose keys are empty after a power loss could issue nothing, and nobody could be told from whom.
+  await syncTree(draft);
   try {
-    await rename(draft, folder);
+    await renameSynced(draft, folder);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
     // Another process was faster: its PKI is as good.
@@ -206,8 +209,7 @@ async function issueLeaf(
   });
   // Key and certificate are one file, replaced whole: they never belong to two different pairs.
   const path = leafPath(folder, usage);
-  await writeFile(`${path}.new`, pemOf(certificate) + privatePem(privateKey), { mode: 0o600, flush: true });
-  await rename(`${path}.new`, path);
+  await replaceFile(path, pemOf(certificate) + privatePem(privateKey), `${path}.new`);
 }
 
 interface NewLeaf {

@@ -4,6 +4,7 @@ import { link, mkdir, open, readFile, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
+import { syncPath } from "../../base/files/durable.js";
 import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
@@ -13,16 +14,7 @@ const codeOf = (error: unknown): string => (error instanceof Error && "code" in 
 const failure = (what: string, error: unknown): EvidenceStoreFailure =>
   new EvidenceStoreFailure(`Evidence could not be ${what}: ${codeOf(error) || "unknown"}.`);
 
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, "r");
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
-}
-
-async function writeSynced(path: string, bytes: Buffer): Promise<void> {
+async function writeReadOnly(path: string, bytes: Buffer): Promise<void> {
   const file = await open(path, "wx", 0o400);
   try {
     await file.writeFile(bytes);
@@ -46,7 +38,7 @@ export function openFileEvidence(root: string): EvidenceStore {
     const first = await mkdir(directory, { recursive: true, mode: 0o700 });
     // Every directory that is new is an entry of the one above it.
     if (first !== undefined)
-      for (let at = directory; at.length >= first.length; at = dirname(at)) await syncDirectory(dirname(at));
+      for (let at = directory; at.length >= first.length; at = dirname(at)) await syncPath(dirname(at));
     known = directory;
   }
 
@@ -55,7 +47,7 @@ export function openFileEvidence(root: string): EvidenceStore {
     await makeDirectory(directory);
     const draft = join(directory, `.${randomUUID()}`);
     try {
-      await writeSynced(draft, bytes);
+      await writeReadOnly(draft, bytes);
       // A link is exclusive and shows the whole file or none: a crash leaves a draft, never half an object.
       await link(draft, path);
     } catch (error) {
@@ -65,7 +57,7 @@ export function openFileEvidence(root: string): EvidenceStore {
     } finally {
       await rm(draft, { force: true });
     }
-    await syncDirectory(directory);
+    await syncPath(directory);
   }
 
   return {
@@ -100,7 +92,7 @@ export function openFileEvidence(root: string): EvidenceStore {
       assertRemovable(ref, now);
       try {
         await unlink(pathOf(ref));
-        await syncDirectory(dirname(pathOf(ref)));
+        await syncPath(dirname(pathOf(ref)));
       } catch (error) {
         if (codeOf(error) !== "ENOENT") throw failure("removed", error);
       }

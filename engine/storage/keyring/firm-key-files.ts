@@ -4,9 +4,10 @@
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { link, mkdir, open, opendir, readFile, rename, rm } from "node:fs/promises";
+import { link, mkdir, opendir, readFile, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
+import { syncPath, writeSynced } from "../../base/files/durable.js";
 import { parseFirmId } from "../../base/ids.js";
 import type { FirmId } from "../../base/ids.js";
 
@@ -77,25 +78,6 @@ function wrappedIn(firmId: FirmId, text: string): WrappedKey {
   return { by, sealed: Buffer.from(sealed, "base64") };
 }
 
-async function writeSynced(path: string, text: string): Promise<void> {
-  const file = await open(path, "wx", 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, "r");
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
-}
-
 /** What an operator must mend before it can work. */
 const LASTING: ReadonlySet<string> = new Set(["EACCES", "EPERM", "ENOTDIR", "EROFS", "ELOOP", "ENAMETOOLONG"]);
 
@@ -137,14 +119,14 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
       await rm(draft, { force: true });
     }
     // Also where another was first: what is sealed next rests on the file, whoever wrote it.
-    await syncDirectory(root);
+    await syncPath(root);
   }
 
   /** A grave that was dug meanwhile wins, so that no erased key comes back. */
   async function settle(firmId: FirmId): Promise<void> {
     if (!existsSync(graveOf(firmId))) return;
     await rm(pathOf(firmId), { force: true });
-    await syncDirectory(root);
+    await syncPath(root);
     refuseErased(firmId);
   }
 
@@ -214,7 +196,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
         } finally {
           await rm(draft, { force: true });
         }
-        await syncDirectory(root);
+        await syncPath(root);
         await settle(firmId);
       }),
     erase: (firmId) =>
@@ -222,7 +204,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
         // The grave first: whoever writes the key meanwhile finds it, and takes the key away again.
         await create(graveOf(firmId), "");
         await rm(pathOf(firmId), { force: true });
-        await syncDirectory(root);
+        await syncPath(root);
       }),
     list: async function* () {
       for await (const { name } of await opendir(root)) {

@@ -195,10 +195,21 @@ export const DURABILITY: readonly FaultRow[] = [
     ),
   ),
   partly(
-    "no file system that forgets unsynced pages is at hand; that Postgres syncs a commit before its answer is taken from its documentation",
+    "the long form needs root and a loop device; the cache of the disk itself is not emptied, and only ext4 is asked",
     row(
       "F-13",
       "the power fails",
+      by(
+        "faults/power/power-loss",
+        "when the power fails under load, every 202 is one document that is delivered once, and the evidence is whole; streams: %s (SEED=${SEED})",
+        "where commits are not waited for, the same losses lose documents that clients were told are accepted (SEED=${SEED})",
+        "whenever the power fails during the first start, the next one makes a whole engine, and one that was ready keeps its keys (SEED=${SEED})",
+      ),
+      by(
+        "unit/engine/durable",
+        "a small file has its name only once its bytes are on the disk, and is there only once the disk knows its name",
+        "the keys and certificates of the sandbox have their folder only once all of them are on the disk",
+      ),
       by(
         "integration/evidence-store",
         "an object has its name only once its bytes are on the disk, and is stored only once the disk knows its name and every new folder's",

@@ -185,6 +185,9 @@ function rootsOf(schema: Schema): string[] {
 const targetNamespace = (file: ReleaseFile): string =>
   parseSource(decodeSource(file.bytes, file.path), file.path).attributes.get("targetNamespace") ?? "";
 
+/** The bytes are on the disk before the pack has its name: a power loss leaves no pack of empty files. */
+const SYNCED = { flush: true } as const;
+
 /** Writes beside the place and moves there, so that a reader sees the old pack or the new one, never half of one. */
 function writePack(
   rulesDir: string,
@@ -196,11 +199,13 @@ function writePack(
   const directory = join(rulesDir, manifest.id);
   const temporary = mkdtempSync(join(rulesDir, `.${manifest.id}-`));
   try {
-    schemas.forEach(({ compiled }, index) => writeFileSync(join(temporary, `${index}.rules.js`), compiled.code));
+    schemas.forEach(({ compiled }, index) =>
+      writeFileSync(join(temporary, `${index}.rules.js`), compiled.code, SYNCED),
+    );
     for (const source of sources) {
       const path = join(temporary, "sources", ...source.path.split("/"));
       mkdirSync(dirname(path), { recursive: true });
-      writeFileSync(path, source.bytes);
+      writeFileSync(path, source.bytes, SYNCED);
     }
     writeManifest(temporary, manifest);
     rmSync(directory, { recursive: true, force: true });
@@ -215,6 +220,6 @@ function writePack(
 /** Replaces the manifest of a pack at once: a reader sees the old one or the new one. */
 export function writeManifest(directory: string, manifest: Manifest): void {
   const path = join(directory, "manifest.json");
-  writeFileSync(`${path}.new`, `${JSON.stringify(manifest, undefined, 2)}\n`);
+  writeFileSync(`${path}.new`, `${JSON.stringify(manifest, undefined, 2)}\n`, SYNCED);
   renameSync(`${path}.new`, path);
 }
