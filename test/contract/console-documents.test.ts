@@ -1,15 +1,16 @@
 /**
  * What operators look up and do at the console, on a whole engine: search by any id, a document's page with its masked
- * text, and actions with a reason that the record keeps.
+ * text, firms, integrators and keys, and actions with a reason that the record keeps.
  */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { FirmId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
-import { newFirmKey, tokenOf } from "../support/partners.js";
+import { bindClient, newClient, newFirmKey, newKey, newPartner, tokenOf } from "../support/partners.js";
 import { formOf, Visitor } from "../support/visitor.js";
 import type { PageAnswer } from "../support/visitor.js";
 
@@ -137,6 +138,10 @@ test("nobody who is not signed in sees a page or does anything, and a form witho
     "reviews",
     "webhooks",
     "firms",
+    `firms/${running.sandbox.sender.firmId}`,
+    "integrators",
+    `integrators/${randomUUID()}`,
+    `keys/${randomUUID()}`,
     "record",
     "find?q=x",
   ])
@@ -185,6 +190,8 @@ test("an action that nobody knows, and a thing that nobody has, is refused with 
     ["actions/replay-delivery", randomUUID()],
     ["actions/switch-off-webhook", randomUUID()],
     ["actions/end-key", randomUUID()],
+    ["actions/approve-integrator", randomUUID()],
+    ["actions/withdraw-integrator", "x"],
     ["actions/withdraw-consent", `${randomUUID()}/${randomUUID()}`],
     ["unmask", randomUUID()],
   ] as const)
@@ -228,4 +235,95 @@ test("reviews, webhooks, firms and the record are pages that name what they list
     ["record", "signed in"],
   ] as const)
     expect([path, (await visitor.get(`/console/${path}`)).text.includes(word)]).toEqual([path, true]);
+});
+
+/** What stands beside a name among the facts of a page. */
+const factOf = ({ text }: PageAnswer, name: string): string =>
+  new RegExp(`<dt>${name}</dt>\\s*<dd>([^<]*)</dd>`).exec(text)?.[1] ?? "";
+
+test("an integrator's page says whether it is approved, and an operator withdraws and approves it there for a reason", async () => {
+  const partner = await newPartner(running);
+  const path = `/console/integrators/${partner.integratorId}`;
+  expect((await visitor.get("/console/integrators")).text).toContain(path);
+  expect((await found(partner.integratorId)).location).toBe(path);
+  for (const [verb, words, reason] of [
+    ["withdraw", "not approved since", "its contract has ended"],
+    ["approve", "approved since", "it has a new contract"],
+  ] as const) {
+    const page = await visitor.get(path);
+    const done = await visitor.submit(formOf(page, `/console/actions/${verb}-integrator`), { reason });
+    expect([done.status, done.location]).toEqual([303, `${path}?done=${verb}-integrator`]);
+    const after = await visitor.get(done.location);
+    expect(after.text).toContain(`Done: ${verb} integrator.`);
+    expect(factOf(after, "Approval for production")).toMatch(new RegExp(`^${words} \\S+ \\S+ UTC`));
+    expect(await record()).toContain(reason);
+  }
+  const events = await running.db.sql`
+    select event, actor_type as actor from audit_entry
+    where integrator_id = ${partner.integratorId} and target_type = 'integrator' and event <> 'integrator.created'
+    order by position`;
+  expect(events).toEqual([
+    { event: "integrator.withdrawn", actor: "operator" },
+    { event: "integrator.approved", actor: "operator" },
+  ]);
+});
+
+test("a key's page says whose it is and what it may, and ends it; pages of keys show no secret and no digest of one", async () => {
+  const [partner, client] = [await newPartner(running), await newClient(running)];
+  await bindClient(running, partner, client);
+  const owner = { integratorId: partner.integratorId, scopedFirmId: client.firmId };
+  const scoped = await newKey(running, owner, ["documents:read"]);
+  const path = `/console/keys/${scoped.id}`;
+  expect((await found(scoped.id)).location).toBe(path);
+  const pages = [path, `/console/integrators/${partner.integratorId}`, `/console/firms/${client.firmId}`];
+  const texts = (await Promise.all(pages.map((page) => visitor.get(page)))).map(({ text }) => text);
+  for (const text of texts)
+    for (const shown of [scoped.prefix, "documents:read", "sandbox", "never", "active"]) expect(text).toContain(shown);
+  const stored = await running.db.sql<{ readonly digest: string }[]>`
+    select encode(secret_sha256, 'hex') as digest from api_key where id in (${scoped.id}, ${partner.key.id})`;
+  for (const secret of [scoped.secret, partner.key.secret, ...stored.map(({ digest }) => digest)])
+    expect(texts.join("")).not.toContain(secret);
+  const page = await visitor.get(path);
+  const done = await visitor.submit(formOf(page, "/console/actions/end-key"), { reason: "nobody knows it any more" });
+  expect(done.location).toBe(`${path}?done=end-key`);
+  const ended = await visitor.get(done.location);
+  expect(factOf(ended, "State")).toMatch(/^ended \S+ \S+ UTC$/);
+  expect(ended.text).not.toContain("/console/actions/end-key");
+  await expect(tokenOf(running, scoped)).rejects.toThrow();
+});
+
+test("firms are listed page by page, each once, and found by the begin of a name, a number or a participant", async () => {
+  const { sql } = running.db;
+  const wanted = LIMITS.console_page_max + 3;
+  await sql`
+    insert into firm (id, name, ico, peppol_status, sandbox, created_at)
+    select new_row_id(), 'Štúdio ' || lpad(n::text, 3, '0'), (77000000 + n)::text, 'not_registered', true, now()
+    from generate_series(1, ${wanted}) as n`;
+  const namesOf = ({ text }: PageAnswer): readonly string[] =>
+    [...text.matchAll(/<a href="\/console\/firms\/[0-9a-f-]{36}">([^<]*)<\/a>/g)].map(([, name = ""]) => name);
+  const nextOf = ({ text }: PageAnswer): string =>
+    (/<a href="([^"]*)" rel="next">/.exec(text)?.[1] ?? "").replaceAll("&amp;", "&");
+  const studio = await visitor.get(`/console/firms?q=${encodeURIComponent("studio")}`);
+  const rest = await visitor.get(nextOf(studio));
+  expect([namesOf(studio).length, namesOf(rest).length, nextOf(rest)]).toEqual([LIMITS.console_page_max, 3, ""]);
+  expect(new Set([...namesOf(studio), ...namesOf(rest)]).size).toBe(wanted);
+  const all: string[] = [];
+  for (let page = "/console/firms"; page !== "";) {
+    const answer = await visitor.get(page);
+    all.push(...namesOf(answer));
+    page = nextOf(answer);
+  }
+  const [{ n } = { n: 0 }] = await sql<{ readonly n: number }[]>`select count(*)::integer as n from firm`;
+  expect(all.length).toBe(n);
+  for (const [q, name] of [
+    ["77000002", "Štúdio 002"],
+    [" STUDIO 017", "Štúdio 017"],
+    [running.sandbox.sender.participantId, "Odosielateľ s. r. o."],
+    ["štúdio 0_1", undefined],
+    ["77999999", undefined],
+  ] as const)
+    expect([q, namesOf(await visitor.get(`/console/firms?q=${encodeURIComponent(q)}`))]).toEqual([
+      q,
+      name === undefined ? [] : [name],
+    ]);
 });

@@ -478,6 +478,7 @@ table firm
   constraint firm_name_check: CHECK (((char_length(name) >= 1) AND (char_length(name) <= 255)))
   constraint firm_peppol_status_check: CHECK ((peppol_status = ANY (ARRAY['not_registered'::text, 'registered'::text])))
   constraint firm_pkey: PRIMARY KEY (id)
+  index firm_by_name: CREATE INDEX firm_by_name ON public.firm USING btree (search_form(name) COLLATE "C", id) WHERE (erased_at IS NULL)
   index firm_dic: CREATE INDEX firm_dic ON public.firm USING btree (dic) WHERE (dic IS NOT NULL)
   index firm_ic_dph: CREATE INDEX firm_ic_dph ON public.firm USING btree (ic_dph) WHERE (ic_dph IS NOT NULL)
   index firm_ico: CREATE INDEX firm_ico ON public.firm USING btree (ico) WHERE (ico IS NOT NULL)

@@ -62,7 +62,7 @@ const QUESTIONS: Readonly<Record<string, (sql: Sql, firmId: FirmId) => Promise<u
 };
 
 /** Rows and entries of indexes that Postgres has read so far for this database, this connection's up to now. */
-async function readSoFar(sql: Sql): Promise<number> {
+export async function readSoFar(sql: Sql): Promise<number> {
   await sql`select pg_stat_force_next_flush()`;
   const [row] = await sql<{ readonly n: number }[]>`
     select ((select sum(seq_tup_read) from pg_stat_user_tables) + (select sum(idx_tup_read) from pg_stat_user_indexes))::float8 as n`;

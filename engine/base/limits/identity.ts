@@ -105,8 +105,9 @@ export const IDENTITY_LIMITS = {
   console_found_max: 20,
   console_search_chars_max: 255,
   console_reason_chars_max: 500,
-  /** Up to which firms and keys of an integrator are counted for operators. Ours. */
+  /** Up to which firms and keys of an integrator are counted for operators, and rows of a page of a list. Ours. */
   console_counted_max: 1_000,
+  console_page_max: 50,
   /** A longer page is not masked: the event loop would stand still while it is. Ours. */
   console_masked_chars_max: 2 * MiB,
   /** Over how long a node says what it does a second. */

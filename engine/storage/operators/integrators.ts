@@ -41,9 +41,12 @@ export const listIntegratorSheets = (
 ): PromiseLike<IntegratorSheet[]> => sql<IntegratorSheet[]>`
   select ${sheetColumns(sql)} from (
     select id, name, production_authorized, production_changed_at, created_at from integrator
-    where ${after ?? null}::uuid is null or (search_form(name) collate "C", id) > (
-      (select search_form(l.name) collate "C" from integrator as l where l.id = ${after ?? null}),
-      ${after ?? null}::uuid)
+    ${
+      after === undefined
+        ? sql``
+        : sql`where (search_form(name) collate "C", id) > (
+            (select search_form(l.name) collate "C" from integrator as l where l.id = ${after}), ${after}::uuid)`
+    }
     order by search_form(name) collate "C", id limit ${limit}
   ) as i order by search_form(i.name) collate "C", i.id`;
 

@@ -1,4 +1,4 @@
-/** What operators see of subscriptions, firms and keys, whoever's they are; no secret is read. */
+/** What operators see of subscriptions and of one firm, whoever's they are; no secret is read. */
 import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
 
@@ -92,23 +92,16 @@ export async function findFirmSheet(sql: Sql, id: string): Promise<FirmSheet | u
   return row;
 }
 
-/** A key without its secret. */
-interface ListedTenantKey {
+/** A firm that is bound to an integrator. */
+interface BoundFirm {
   readonly id: string;
-  readonly prefix: string;
-  readonly name: string | null;
-  readonly active: boolean;
-  readonly createdAt: Date;
-  readonly lastUsedAt: Date | null;
+  readonly name: string;
+  readonly state: string;
+  readonly customerRef: string | null;
 }
 
-/** Keys of a firm, and those that integrators have for it alone; newest first. */
-export const listFirmKeys = (sql: Sql, firmId: string): PromiseLike<ListedTenantKey[]> => sql<ListedTenantKey[]>`
-  select k.id, k.prefix, k.name, k.active, k.created_at as "createdAt", k.last_used_at as "lastUsedAt"
-  from (
-    select id from api_key where firm_id = ${firmId}
-    union select s.id from firm_binding as b
-      join api_key as s on s.integrator_id = b.integrator_id and s.scoped_firm_id = b.firm_id
-      where b.firm_id = ${firmId}
-  ) as own join api_key as k on k.id = own.id
-  order by k.created_at desc limit ${LIMITS.operator_page_max}`;
+/** The first LIMITS.console_page_max firms of an integrator, those that came first first. */
+export const listFirmsOf = (sql: Sql, integratorId: string): PromiseLike<BoundFirm[]> => sql<BoundFirm[]>`
+  select f.id, f.name, b.state, b.customer_ref as "customerRef"
+  from firm_binding as b join firm as f on f.id = b.firm_id
+  where b.integrator_id = ${integratorId} order by b.firm_id limit ${LIMITS.console_page_max}`;

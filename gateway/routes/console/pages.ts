@@ -1,4 +1,7 @@
-/** Pages of the console: what waits for a person, webhooks, firms, the record, and what a search finds. */
+/**
+ * Pages of the console: what waits for a person, webhooks, firms, integrators and keys, the record, and what a search
+ * finds.
+ */
 import { z } from "zod";
 
 import { Refusal } from "../../../engine/base/errors.js";
@@ -14,17 +17,23 @@ import type { ConsoleReply } from "../../web/console/frame.js";
 import type { Sheet } from "../../web/console/sections.js";
 
 /** Pages that are asked for by the id of what they show. */
-const ID_PAGES = ["onboarding", "white-label", "webhooks", "firms"] as const;
+const ID_PAGES = ["onboarding", "white-label", "webhooks", "firms", "integrators", "keys"] as const;
 type IdPage = (typeof ID_PAGES)[number];
 /** Pages that there is one of. */
-const LIST_PAGES = ["reviews", "webhooks", "firms", "record"] as const;
+const LIST_PAGES = ["reviews", "webhooks", "firms", "integrators", "record"] as const;
 type ListPage = (typeof LIST_PAGES)[number];
+
+/** What is asked of a list: what it is narrowed down to, and behind which row it goes on. */
+interface ListAsked {
+  readonly text: string;
+  readonly after: string | undefined;
+}
 
 interface PagesPorts extends ConsolePorts {
   /** Each @throws Refusal TEMPORARY */
-  readonly lists: Readonly<Record<ListPage, () => Promise<Sheet>>>;
-  /** Each answers undefined where there is none. */
-  readonly sheets: Readonly<Record<IdPage, (id: string) => Promise<Sheet | undefined>>>;
+  readonly lists: Readonly<Record<ListPage, (asked: ListAsked) => Promise<Sheet>>>;
+  /** Each answers undefined where there is none. @param after  the last row of the page before, where it has several */
+  readonly sheets: Readonly<Record<IdPage, (id: string, after: string | undefined) => Promise<Sheet | undefined>>>;
   /**
    * What an id, a participant or a firm's own number means.
    * @returns where the one thing is that was found, or a page of all
@@ -32,7 +41,8 @@ interface PagesPorts extends ConsolePorts {
   find(asked: { readonly text: string; readonly firm: string | undefined }): Promise<string | Sheet>;
 }
 
-const query = z.object({ done: z.string().max(LIMITS.console_search_chars_max).optional() });
+const word = z.string().max(LIMITS.console_search_chars_max).optional();
+const query = z.object({ done: word, q: word, after: word });
 /** What was done stands in the address as the name of an action: nobody's words are shown from there. */
 const doneWords = (name: string | undefined): string | undefined =>
   name !== undefined && /^[a-z-]{1,40}$/.test(name) ? `Done: ${name.replace(/-/g, " ")}.` : undefined;
@@ -60,7 +70,10 @@ const listRow = (ports: PagesPorts, name: ListPage): Route =>
     summary: `The page ${name}`,
     errors: ["TEMPORARY"],
     request: { query },
-    handler: (request) => shown(ports, request, ports.lists[name], request.query.done),
+    handler: (request) => {
+      const { q: text = "", after, done } = request.query;
+      return shown(ports, request, () => ports.lists[name]({ text, after }), done);
+    },
   });
 
 const idRow = (ports: PagesPorts, name: IdPage): Route =>
@@ -72,7 +85,10 @@ const idRow = (ports: PagesPorts, name: IdPage): Route =>
     summary: `One of the page ${name}`,
     errors: ["NOT_FOUND", "TEMPORARY"],
     request: { params: z.object({ id: pathId(parseUuid) }), query },
-    handler: (request) => shown(ports, request, () => ports.sheets[name](request.params.id), request.query.done),
+    handler: (request) => {
+      const { after, done } = request.query;
+      return shown(ports, request, () => ports.sheets[name](request.params.id, after), done);
+    },
   });
 
 export const consolePagesRoutes = (ports: PagesPorts): readonly Route[] => [

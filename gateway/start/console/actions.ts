@@ -62,6 +62,17 @@ const decision = (name: OnboardingDecision): ActionRow => ({
   },
 });
 
+const approval = (isAuthorized: boolean): ActionRow => ({
+  event: isAuthorized ? "operator.integrator_approved" : "operator.integrator_withdrawn",
+  targetType: "integrator",
+  run: async ({ operators }, { id, actor }) => {
+    const integrator = known(parseIntegratorId(id));
+    const outcome = await operators.decideProduction({ id: integrator, isAuthorized }, actor);
+    if (outcome === "unknown") throw new Refusal("NOT_FOUND");
+    return `/console/integrators/${integrator}?done=${isAuthorized ? "approve" : "withdraw"}-integrator`;
+  },
+});
+
 const KEY_REFUSALS: Readonly<Record<string, ErrorName>> = {
   already_inactive: "KEY_INACTIVE",
   last_main_key: "KEY_LAST_MAIN",
@@ -126,11 +137,14 @@ const ACTIONS: Readonly<Record<string, ActionRow>> = {
     event: "operator.key_ended",
     targetType: "api_key",
     run: async ({ operators }, { id }) => {
-      const outcome = await operators.endKey(known(parseKeyId(id)));
+      const key = known(parseKeyId(id));
+      const outcome = await operators.endKey(key);
       if (outcome !== "deactivated") throw new Refusal(KEY_REFUSALS[outcome] ?? "NOT_FOUND");
-      return "/console/firms?done=end-key";
+      return `/console/keys/${key}?done=end-key`;
     },
   },
+  "approve-integrator": approval(true),
+  "withdraw-integrator": approval(false),
   "withdraw-consent": {
     event: "operator.consent_withdrawn",
     targetType: "firm_binding",

@@ -30,6 +30,7 @@ export function consoleRows(base: Base, parts: Work, { adminToken, isAdminToken 
   const heartbeat = createHeartbeat({ sql, clock, streams, expiries, environment: config.ENVIRONMENT });
   const sessions = createConsoleSessions({ sql, clock }, adminToken);
   const session = sessions.find;
+  const seen = { ...parts, environment: config.ENVIRONMENT };
   const operators = operatorThroughActors(parts.actors, { sql, clock, keys: parts.identity });
   return [
     ...consoleSignInRoutes({
@@ -47,8 +48,8 @@ export function consoleRows(base: Base, parts: Work, { adminToken, isAdminToken 
     ...consoleOverviewRoutes({ session, peek: sessions.peek, heartbeat }),
     ...consolePagesRoutes({
       session,
-      lists: consoleLists(parts),
-      sheets: consoleSheets(parts),
+      lists: consoleLists(seen),
+      sheets: consoleSheets(seen),
       find: (asked) => findForOperator(sql, asked),
     }),
     ...consoleDocumentRoutes({

@@ -22,8 +22,8 @@ const PAGES: Readonly<Record<FoundThing["kind"], (found: FoundThing) => string |
   white_label: ({ id, state }) => (state === "manual_review" ? `/console/white-label/${id}` : undefined),
   onboarding: ({ id }) => `/console/onboarding/${id}`,
   firm: ({ id }) => `/console/firms/${id}`,
-  integrator: () => undefined,
-  api_key: ({ firmId }) => (firmId === null ? undefined : `/console/firms/${firmId}`),
+  integrator: ({ id }) => `/console/integrators/${id}`,
+  api_key: ({ id }) => `/console/keys/${id}`,
   webhook: ({ id }) => `/console/webhooks/${id}`,
   webhook_delivery: () => undefined,
 };
@@ -56,7 +56,7 @@ export async function findForOperator(
   return {
     title: "Search",
     at: "",
-    lead: "Ids of documents, messages, envelopes, operations, firms, keys and webhooks; participants; and a firm's own number of a document as FIRM-ID:NUMBER.",
+    lead: "Ids of documents, messages, envelopes, operations, firms, integrators, keys and webhooks; participants; and a firm's own number of a document as FIRM-ID:NUMBER.",
     sections: [
       {
         id: "found",

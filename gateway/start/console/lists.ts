@@ -4,49 +4,32 @@ import type { OnboardingId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { OnboardingRequest } from "../../../engine/identity/onboarding/onboarding.js";
 import { UNVOUCHED } from "../../../engine/identity/white-label/reads.js";
-import { listFirms, listIntegrators, listOperatorReceived } from "../../../engine/storage/documents/operations.js";
+import { listOperatorReceived } from "../../../engine/storage/documents/operations.js";
 import { findOnboarding } from "../../../engine/storage/identity/onboarding/requests.js";
 import { listOperatorEntries } from "../../../engine/storage/operators/record.js";
-import {
-  findFirmSheet,
-  findWebhook,
-  listDeadDeliveries,
-  listFirmKeys,
-  listTroubledWebhooks,
-} from "../../../engine/storage/operators/tenants.js";
+import { findWebhook, listDeadDeliveries, listTroubledWebhooks } from "../../../engine/storage/operators/tenants.js";
 import type { TroubledWebhook } from "../../../engine/storage/operators/tenants.js";
 import { listRegistrations } from "../../../engine/storage/registrations.js";
 import { orTemporary } from "../../../engine/storage/sql.js";
 import type { Json, Sql } from "../../../engine/storage/sql.js";
 import { instantText } from "../../web/console/heartbeat.js";
-import type { Cell, Section, Sheet, SheetAction } from "../../web/console/sections.js";
+import type { Cell, Sheet, SheetAction } from "../../web/console/sections.js";
 import type { Work } from "../work.js";
+import { dateText, numberCell, tableOf, textCell } from "./cells.js";
+import { firmSheet, firmsList, integratorSheet, integratorsList, keySheet } from "./tenants.js";
+import type { ListAsked } from "./tenants.js";
 
-type Parts = Pick<Work, "sql" | "onboarding" | "whiteLabel">;
-
-const text = (value: string | null | undefined, href?: string): Cell => ({
-  text: value ?? "",
-  ...(href === undefined ? {} : { href }),
-});
-const number = (value: number | null): Cell => ({ text: value === null ? "" : String(value), isNumber: true });
-const at = (date: Date | null): string => (date === null ? "" : instantText(isoInstant(date.getTime())));
-const section = (id: string, title: string, columns: readonly string[], rows: Section["rows"]): Section => ({
-  id,
-  title,
-  columns,
-  rows,
-  empty: "None.",
-});
+type Parts = Pick<Work, "sql" | "onboarding" | "whiteLabel"> & { readonly environment: "sandbox" | "production" };
 
 /** Requests that an operator can do something about. */
 const WAITING = ["awaiting_pfs", "action_required"] as const;
 
 const onboardingRow = (request: OnboardingRequest): readonly Cell[] => [
-  text(request.id, `/console/onboarding/${request.id}`),
-  text(request.status.replace("_", " ")),
-  text(request.dic),
-  text(request.customerRef),
-  text(at(request.createdAt)),
+  textCell(request.id, `/console/onboarding/${request.id}`),
+  textCell(request.status.replace("_", " ")),
+  textCell(request.dic),
+  textCell(request.customerRef),
+  textCell(dateText(request.createdAt)),
 ];
 
 async function reviews({ sql, onboarding, whiteLabel }: Parts): Promise<Sheet> {
@@ -68,38 +51,38 @@ async function reviews({ sql, onboarding, whiteLabel }: Parts): Promise<Sheet> {
     at: "/console/reviews",
     lead: "What waits for a person.",
     sections: [
-      section(
+      tableOf(
         "onboarding",
         "Onboarding requests",
         ["Request", "State", "DIČ", "Customer", "Since"],
         requests.flat().map(onboardingRow),
       ),
-      section(
+      tableOf(
         "white-label",
         "White Label operations in review",
         ["Operation", "What", "Participant", "Since"],
         operations.map((one) => [
-          text(one.id, `/console/white-label/${one.id}`),
-          text(one.operationType.replace("_", " ")),
-          text(one.peppolId),
-          text(instantText(one.createdAt)),
+          textCell(one.id, `/console/white-label/${one.id}`),
+          textCell(one.operationType.replace("_", " ")),
+          textCell(one.peppolId),
+          textCell(instantText(one.createdAt)),
         ]),
       ),
-      section(
+      tableOf(
         "registrations",
         "Registrations in review",
         ["Participant", "Last operation", "Code"],
-        registrations.map((one) => [text(one.participant), text(one.lastOperation), text(one.code)]),
+        registrations.map((one) => [textCell(one.participant), textCell(one.lastOperation), textCell(one.code)]),
       ),
-      section(
+      tableOf(
         "held",
         "Received documents without a verdict",
         ["Document", "Sender", "Receiver", "Since"],
         held.map((one) => [
-          text(one.id, `/console/documents/${one.id}`),
-          text(one.sender),
-          text(one.receiver),
-          text(instantText(isoInstant(one.receivedAt))),
+          textCell(one.id, `/console/documents/${one.id}`),
+          textCell(one.sender),
+          textCell(one.receiver),
+          textCell(instantText(isoInstant(one.receivedAt))),
         ]),
       ),
     ],
@@ -120,7 +103,7 @@ async function onboardingSheet({ sql }: Parts, id: string): Promise<Sheet | unde
       ["DIČ", request.dic],
       ["Customer", request.customerRef],
       ["Integrator", request.integratorId],
-      ["Since", at(request.createdAt)],
+      ["Since", dateText(request.createdAt)],
     ],
     sections: [],
     actions: WAITING.some((status) => status === request.status)
@@ -165,14 +148,14 @@ async function whiteLabelSheet({ whiteLabel }: Parts, id: string): Promise<Sheet
 }
 
 const webhookRow = (webhook: TroubledWebhook): readonly Cell[] => [
-  text(webhook.id, `/console/webhooks/${webhook.id}`),
-  text(webhook.origin),
+  textCell(webhook.id, `/console/webhooks/${webhook.id}`),
+  textCell(webhook.origin),
   {
     text: webhook.active ? "on" : `off: ${webhook.disabledReason ?? "by its owner"}`,
     tone: webhook.active ? "late" : "bad",
   },
-  number(webhook.failedAttempts),
-  text(at(webhook.failingSince)),
+  numberCell(webhook.failedAttempts),
+  textCell(dateText(webhook.failingSince)),
 ];
 
 async function webhooks({ sql }: Parts): Promise<Sheet> {
@@ -181,7 +164,7 @@ async function webhooks({ sql }: Parts): Promise<Sheet> {
     title: "Webhooks",
     at: "/console/webhooks",
     lead: "Subscriptions whose attempts fail. Any other is found by its id.",
-    sections: [section("failing", "Failing", ["Subscription", "Receiver", "State", "Failed attempts", "Since"], rows)],
+    sections: [tableOf("failing", "Failing", ["Subscription", "Receiver", "State", "Failed attempts", "Since"], rows)],
     actions: [],
   };
 }
@@ -203,17 +186,17 @@ async function webhookSheet({ sql }: Parts, id: string): Promise<Sheet | undefin
       ["Failed attempts", String(webhook.failedAttempts)],
     ],
     sections: [
-      section(
+      tableOf(
         "dead",
         "Deliveries that failed for good",
         ["Delivery", "Event", "Document", "Attempts", "Answer", "Since"],
         dead.map((one) => [
-          text(one.id),
-          text(one.event),
-          text(one.documentId, `/console/documents/${one.documentId}`),
-          number(one.attempts),
-          number(one.responseStatus),
-          text(at(one.createdAt)),
+          textCell(one.id),
+          textCell(one.event),
+          textCell(one.documentId, `/console/documents/${one.documentId}`),
+          numberCell(one.attempts),
+          numberCell(one.responseStatus),
+          textCell(dateText(one.createdAt)),
         ]),
       ),
     ],
@@ -224,81 +207,6 @@ async function webhookSheet({ sql }: Parts, id: string): Promise<Sheet | undefin
       ...(ofFirm && webhook.active
         ? dead.map((one) => ({ path: "actions/replay-delivery", id: one.id, words: `send delivery ${one.id} again` }))
         : []),
-    ],
-  };
-}
-
-async function firms({ sql }: Parts): Promise<Sheet> {
-  const [listed, integrators] = await orTemporary(
-    Promise.all([listFirms(sql, LIMITS.operator_page_max), listIntegrators(sql, LIMITS.operator_page_max)]),
-  );
-  return {
-    title: "Firms",
-    at: "/console/firms",
-    lead: `The first ${LIMITS.operator_page_max} by name; any other is found by its id or its participant.`,
-    sections: [
-      section(
-        "firms",
-        "Firms",
-        ["Firm", "Participants", "Since"],
-        listed.map((firm) => [
-          text(firm.name, `/console/firms/${firm.id}`),
-          text(firm.participants.join(", ")),
-          text(instantText(isoInstant(firm.createdAt))),
-        ]),
-      ),
-      section(
-        "integrators",
-        "Integrators",
-        ["Integrator", "Id", "Firms"],
-        integrators.map((one) => [text(one.name), text(one.id), number(one.activeBindings)]),
-      ),
-    ],
-    actions: [],
-  };
-}
-
-async function firmSheet({ sql }: Parts, id: string): Promise<Sheet | undefined> {
-  const [firm, keys] = await orTemporary(Promise.all([findFirmSheet(sql, id), listFirmKeys(sql, id)]));
-  if (firm === undefined) return undefined;
-  const active = firm.bindings.filter(({ state }) => state === "active" || state === "pending");
-  return {
-    title: firm.name,
-    at: "/console/firms",
-    facts: [
-      ["Firm", id],
-      ["Participants", firm.participants.join(", ")],
-      ["Since", at(firm.createdAt)],
-    ],
-    sections: [
-      section(
-        "keys",
-        "Keys",
-        ["Key", "Name", "State", "Since", "Last used"],
-        keys.map((key) => [
-          text(key.prefix),
-          text(key.name),
-          text(key.active ? "active" : "ended"),
-          text(at(key.createdAt)),
-          text(at(key.lastUsedAt)),
-        ]),
-      ),
-      section(
-        "bindings",
-        "Integrators that act for it",
-        ["Integrator", "State", "Customer"],
-        firm.bindings.map((one) => [text(one.integrator), text(one.state), text(one.customerRef)]),
-      ),
-    ],
-    actions: [
-      ...keys
-        .filter((key) => key.active)
-        .map((key) => ({ path: "actions/end-key", id: key.id, words: `end the key ${key.prefix}` })),
-      ...active.map((one) => ({
-        path: "actions/withdraw-consent",
-        id: `${one.integratorId}/${id}`,
-        words: `withdraw the consent to ${one.integrator}`,
-      })),
     ],
   };
 }
@@ -318,18 +226,18 @@ async function record({ sql }: { readonly sql: Sql }): Promise<Sheet> {
     at: "/console/record",
     lead: `The last ${LIMITS.operator_page_max} things that operators did here. Entries are kept for two years and never changed.`,
     sections: [
-      section(
+      tableOf(
         "record",
         "Record",
         ["When", "What", "To", "Reason", "Refused", "Session", "Address"],
         entries.map((entry) => [
-          text(at(entry.at)),
-          text(entry.event.replace(/^operator\./, "").replace(/_/g, " ")),
-          text(`${entry.targetType} ${entry.targetId}`),
-          text(memberOf(entry.metadata, "reason")),
-          text(memberOf(entry.metadata, "refusal")),
-          text(entry.session),
-          text(entry.address),
+          textCell(dateText(entry.at)),
+          textCell(entry.event.replace(/^operator\./, "").replace(/_/g, " ")),
+          textCell(`${entry.targetType} ${entry.targetId}`),
+          textCell(memberOf(entry.metadata, "reason")),
+          textCell(memberOf(entry.metadata, "refusal")),
+          textCell(entry.session),
+          textCell(entry.address),
         ]),
       ),
     ],
@@ -341,7 +249,8 @@ async function record({ sql }: { readonly sql: Sql }): Promise<Sheet> {
 export const consoleLists = (parts: Parts) => ({
   reviews: () => reviews(parts),
   webhooks: () => webhooks(parts),
-  firms: () => firms(parts),
+  firms: (asked: ListAsked) => firmsList(parts, asked),
+  integrators: (asked: ListAsked) => integratorsList(parts, asked),
   record: () => record(parts),
 });
 
@@ -351,4 +260,6 @@ export const consoleSheets = (parts: Parts) => ({
   "white-label": (id: string) => whiteLabelSheet(parts, id),
   webhooks: (id: string) => webhookSheet(parts, id),
   firms: (id: string) => firmSheet(parts, id),
+  integrators: (id: string, after: string | undefined) => integratorSheet(parts, id, after),
+  keys: (id: string) => keySheet(parts, id),
 });

@@ -77,11 +77,21 @@ const drawAction = ({ path, id, words }: SheetAction, formTokenField: Fragment):
   </form>`;
 };
 
+/** The form that narrows a list down. */
+const drawSearch = ({ label, value, action }: NonNullable<Sheet["search"]>): Html =>
+  html`<form class="narrow" method="get" action="${action}">
+    <label for="narrow">${label}</label>
+    <input id="narrow" name="q" type="search" value="${value}" maxlength="${LIMITS.console_search_chars_max}" />
+    <button class="second">Search</button>
+  </form>`;
+
 /** @param done  what has just been done, in words */
 export const drawSheet = (sheet: Sheet, formTokenField: Fragment, done: string | undefined): Html =>
   html`${done !== undefined && html`<p class="done" role="status">${done}</p>`}
   ${sheet.lead !== undefined && html`<p class="quiet">${sheet.lead}</p>`}
-  ${sheet.facts !== undefined && drawFacts(sheet.facts)} ${sheet.sections.map((section) => drawSection(section))}
+  ${sheet.search !== undefined && drawSearch(sheet.search)} ${sheet.facts !== undefined && drawFacts(sheet.facts)}
+  ${sheet.sections.map((section) => drawSection(section))}
+  ${sheet.next !== undefined && html`<p class="next"><a href="${sheet.next}" rel="next">Next page</a></p>`}
   ${
     sheet.actions.length > 0 &&
     html`<section aria-labelledby="actions">

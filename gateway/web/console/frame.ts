@@ -36,6 +36,7 @@ const PLACES = [
   ["/console/reviews", "Reviews"],
   ["/console/webhooks", "Webhooks"],
   ["/console/firms", "Firms"],
+  ["/console/integrators", "Integrators"],
   ["/console/record", "Record"],
 ] as const;
 

@@ -38,7 +38,11 @@ export interface Sheet {
   /** The place of the bar that it belongs to. */
   readonly at: string;
   readonly lead?: string;
+  /** By what a list can be narrowed down, what it is narrowed down to now, and the page that does so. */
+  readonly search?: { readonly label: string; readonly value: string; readonly action: string };
   readonly facts?: readonly (readonly [name: string, value: string])[];
   readonly sections: readonly Section[];
+  /** Where the list goes on; undefined at its end. */
+  readonly next?: string | undefined;
   readonly actions: readonly SheetAction[];
 }
