@@ -3,9 +3,8 @@
  * ballast fills to the last octet under load. Needs the right to mount; without it the test is skipped and says so.
  * @source design/reliability.md, F-06
  */
-import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { appendFileSync, closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -13,19 +12,20 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { runningEmbeddedPostgres } from "../../engine/embedded/embedded.js";
 import { openSql } from "../../engine/storage/sql.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
-import { accessToken, invoiceXml, send, sendParts } from "../support/engine.js";
+import { createBallast, mountSmall, unmountSmall } from "../support/ballast.js";
+import { accessToken, invoiceXml, sapi, send, sendParts } from "../support/engine.js";
 import type { HttpAnswer, Mailbox, SendParts } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { killEverythingOn, startEngineProcess } from "../support/process.js";
 import type { EngineProcess } from "../support/process.js";
 
 const SIZE = "384m";
-const PIECE = Buffer.alloc(1 << 20);
 /** Sends at each of three moments: before, while and after the disk is full. */
 const SENDS = 12;
 
 const folder = mkdtempSync(join(tmpdir(), "kurier-disk-"));
-const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${SIZE}`, "kurier", folder]).status === 0;
+const mounted = mountSmall(folder, SIZE);
+const ballast = createBallast(folder);
 let engine: EngineProcess;
 let sender: Mailbox;
 
@@ -38,42 +38,14 @@ beforeAll(async () => {
 });
 afterAll(() => {
   killEverythingOn(folder);
-  if (mounted) spawnSync("umount", ["-l", folder]);
+  if (mounted) unmountSmall(folder);
   rmSync(folder, { recursive: true, force: true });
 });
-
-const ballast = (): string => join(folder, "ballast");
-
-/** Writes until nothing more fits, an octet at a time in the end. */
-function fill(): void {
-  const file = openSync(ballast(), "a");
-  try {
-    for (let size = PIECE.length; size >= 1; size = size === 1 ? 0 : Math.floor(size / 8) || 1) {
-      try {
-        for (;;) writeSync(file, PIECE, 0, size);
-      } catch (error) {
-        if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
-      }
-    }
-  } finally {
-    closeSync(file);
-  }
-}
-
-/** Whether not one octet more fits: what Postgres frees by going down may be taken, too. */
-function isFull(): boolean {
-  try {
-    appendFileSync(ballast(), "x");
-    return false;
-  } catch {
-    return true;
-  }
-}
 
 /** Has Postgres need a new segment of its log, again and again, until it cannot have one. */
 async function exhaustLog(): Promise<void> {
   await eventually("the log of Postgres has no room", async () => {
-    fill();
+    ballast.fill();
     const url = runningEmbeddedPostgres(folder);
     if (url === undefined) return true;
     const sql = openSql({ url, name: "ballast", connections: 1 });
@@ -109,19 +81,23 @@ async function sendSome(): Promise<readonly number[]> {
 }
 
 test.skipIf(!mounted)(
-  "on a full disk sends are answered 503 and nothing worse; with room again each is accepted under its key and delivered once, by the same process",
+  "on a full disk sends and reads are answered 503 and nothing worse; with room again each is accepted under its key and delivered once, by the same process",
   { timeout: 180_000 },
   async () => {
     expect(new Set(await sendSome())).toEqual(new Set([202]));
     await exhaustLog();
     const statuses = new Set<number>();
     await eventually("sends are refused", async () => {
-      if (!isFull()) fill();
+      if (!ballast.isFull()) ballast.fill();
       for (const status of await sendSome()) statuses.add(status);
       return statuses.has(503) || asked.length > 8 * SENDS;
     });
     expect([...statuses].filter((status) => status !== 202)).toEqual([503]);
-    rmSync(ballast());
+    const reads = await Promise.all(
+      Array.from({ length: SENDS }, () => sapi(engine.sandbox, sender, "GET", "/document/receive")),
+    );
+    expect(reads.filter(({ status }) => status !== 200 && status !== 503)).toEqual([]);
+    ballast.remove();
     await eventually("the engine is ready again", async () =>
       fetch(`${engine.sandbox.adminUrl}/readyz`).then(
         ({ status }) => status === 200,

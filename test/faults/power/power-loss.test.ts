@@ -119,7 +119,8 @@ const verifyEvidence = (dataDir: string): Promise<string> =>
     env: { PATH: process.env["PATH"], DATA_DIR: dataDir, ENVIRONMENT: "sandbox" },
   }).then(
     ({ stdout }) => /^[0-9]+ entries in [0-9]+ objects.*$/m.exec(stdout)?.[0] ?? stdout,
-    (error: unknown) => String(error),
+    // It ends with 1 when something is not as it was stored, and says what.
+    (error: unknown) => (error as { readonly stdout?: string }).stdout ?? String(error),
   );
 
 /** What the oracle of all fault tests says of everything that the engine has ever accepted. */

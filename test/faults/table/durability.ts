@@ -99,13 +99,13 @@ export const DURABILITY: readonly FaultRow[] = [
     ),
   ),
   partly(
-    "reads meanwhile are not asked: a Postgres without room for its log is down",
+    "reads are not served meanwhile, but answered 503 like sends: a Postgres without room for its log is down",
     row(
       "F-06",
       "the disk is full",
       by(
         "integration/disk-full",
-        "on a full disk sends are answered 503 and nothing worse; with room again each is accepted under its key and delivered once, by the same process",
+        "on a full disk sends and reads are answered 503 and nothing worse; with room again each is accepted under its key and delivered once, by the same process",
       ),
     ),
   ),
@@ -122,29 +122,30 @@ export const DURABILITY: readonly FaultRow[] = [
       by("unit/storage/batched", "more than may wait are refused for now, and nothing of them is done"),
     ),
   ),
-  partly(
-    "a JetStream server whose disk is full is not made",
-    row(
-      "F-08",
-      "NATS is away at the start, is killed, loses its store",
-      by(
-        "integration/many-machines",
-        "many machines under load lose nothing, double nothing, and all invariants hold when %s",
-      ),
-      by(
-        "integration/streams",
-        "the engine starts while NATS is away and works once it comes",
-        "a broker that goes and comes back in the middle loses nothing",
-        "after the whole store was deleted, streams and consumers are there again without a restart of the engine",
-      ),
-      by(
-        "integration/crash",
-        "a document accepted before everything was killed is delivered, once, also when the streams' directory is gone",
-      ),
-      by(
-        "integration/outbox",
-        "a broker that is away delays the rows of its stream, holds up no other stream, and gets all when it is back",
-      ),
+  row(
+    "F-08",
+    "NATS is away at the start, is killed, loses its store, has no room",
+    by(
+      "faults/streams-full",
+      "while the disk of the JetStream server is full documents are accepted and delivered, what it cannot take waits in the outbox, and wake-ups travel again once there is room",
+    ),
+    by(
+      "integration/many-machines",
+      "many machines under load lose nothing, double nothing, and all invariants hold when %s",
+    ),
+    by(
+      "integration/streams",
+      "the engine starts while NATS is away and works once it comes",
+      "a broker that goes and comes back in the middle loses nothing",
+      "after the whole store was deleted, streams and consumers are there again without a restart of the engine",
+    ),
+    by(
+      "integration/crash",
+      "a document accepted before everything was killed is delivered, once, also when the streams' directory is gone",
+    ),
+    by(
+      "integration/outbox",
+      "a broker that is away delays the rows of its stream, holds up no other stream, and gets all when it is back",
     ),
   ),
   row(

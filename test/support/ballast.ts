@@ -1,0 +1,59 @@
+/** A small file system of its own, and a file on it that takes all the room there is. Linux, with the right to mount. */
+import { spawnSync } from "node:child_process";
+import { appendFileSync, closeSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+
+const PIECE = Buffer.alloc(1 << 20);
+
+const hasNoRoom = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOSPC";
+
+/** @param size  as mount(8) takes it, `384m` @returns whether there is one now */
+export const mountSmall = (folder: string, size: string): boolean =>
+  spawnSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "kurier", folder]).status === 0;
+
+/** Also while somebody still has a file there open. */
+export const unmountSmall = (folder: string): void => {
+  spawnSync("umount", ["-l", folder]);
+};
+
+/** What takes the room of a folder's file system. */
+export interface Ballast {
+  /** Writes until nothing more fits, an octet at a time in the end. */
+  fill(): void;
+  /** Whether not one octet more fits: what others free meanwhile may be taken, too. */
+  isFull(): boolean;
+  /** Gives the room back. */
+  remove(): void;
+}
+
+export function createBallast(folder: string): Ballast {
+  const path = join(folder, "ballast");
+  const fill = (): void => {
+    const file = openSync(path, "a");
+    try {
+      for (let size = PIECE.length; size >= 1; size = size === 1 ? 0 : Math.floor(size / 8) || 1) {
+        try {
+          for (;;) writeSync(file, PIECE, 0, size);
+        } catch (error) {
+          if (!hasNoRoom(error)) throw error;
+        }
+      }
+    } finally {
+      closeSync(file);
+    }
+  };
+  return {
+    fill,
+    isFull: () => {
+      try {
+        appendFileSync(path, "x");
+        return false;
+      } catch {
+        return true;
+      }
+    },
+    remove: () => {
+      rmSync(path, { force: true });
+    },
+  };
+}
