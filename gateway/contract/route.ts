@@ -246,6 +246,8 @@ interface RowBase {
   readonly errors: readonly ErrorName[];
   /** Left out of the OpenAPI documents. @default false */
   readonly hidden?: boolean;
+  /** Whether it also answers every path below its mounts that no row has. @default false */
+  readonly elsewhere?: boolean;
 }
 
 interface RequestSpec<P, Q, B> {

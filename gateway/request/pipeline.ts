@@ -35,15 +35,22 @@ export function createPipeline(options: PipelineOptions): (head: Head) => Pipeli
   const { rows, ports, trustedProxies = [] } = options;
   const router = createRouter(rows);
   const plans = new Map(rows.map((row) => [row, planOf(row)]));
+  const elsewhere = rows.filter((row) => row.elsewhere === true);
   const shared = { ports, trustedProxies, inflater: createInflater() };
   return (head) => {
     // HEAD is answered like GET; the server leaves out the body.
-    const found = router.find(head.method === "HEAD" ? "GET" : head.method, head.path);
+    const method = head.method === "HEAD" ? "GET" : head.method;
+    const found = router.find(method, head.path);
     if (found !== undefined && "row" in found) {
       const plan = plans.get(found.row);
       if (plan !== undefined) return new RoutedRequest(shared, plan, head, found);
     }
-    const family = FAMILY_OF_PREFIX.find(([prefix]) => head.path.startsWith(prefix))?.[1] ?? "enterprise";
+    const below = elsewhere.find(({ mounts }) => mounts.some((mount) => head.path.startsWith(`${mount}/`)));
+    const plan = below === undefined ? undefined : plans.get(below);
+    if (found === undefined && plan?.method === method)
+      return new RoutedRequest(shared, plan, head, { names: [], values: [] });
+    const family =
+      below?.family ?? FAMILY_OF_PREFIX.find(([prefix]) => head.path.startsWith(prefix))?.[1] ?? "enterprise";
     const refusal =
       found === undefined || "row" in found
         ? new Refusal("ROUTE_UNKNOWN")

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 
 import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
 import type { OutboundState } from "../../engine/lifecycle/document.js";
+import { CANCELLED_IN_BOX } from "../../engine/documents/box/operate.js";
 import { systemClock } from "../../engine/base/clock.js";
 import { censusOfDocuments, acceptDocuments, applyMove } from "../../engine/storage/documents/documents.js";
 import { listFirmsByName, listFirmsByNumber } from "../../engine/storage/operators/firms.js";
@@ -104,6 +105,29 @@ test("documents are counted by their state wherever they move, by many transacti
     expect(await counted()).toEqual({ ...none, queued: 0, sent: 0, delivered: 30, send_failed: 10 });
     await Promise.all(documents.slice(0, 5).map((_, index) => move(index, 2, "rejected")));
     expect(await counted()).toEqual({ ...none, queued: 0, sent: 0, delivered: 25, rejected: 5, send_failed: 10 });
+    // What its firm has cancelled, as a staged document or in the Box, is nobody's failure.
+    const [staged, boxed] = [newDocumentRow(firmId, SENDER), newDocumentRow(firmId, SENDER)];
+    await acceptDocuments(db.sql, [staged, boxed]);
+    await db.sql`update document set staged = 'cancelled', staged_at = now() where id = ${staged.id}`;
+    for (const [id, statusReason] of [
+      [staged.id, "It was staged."],
+      [boxed.id, CANCELLED_IN_BOX],
+    ] as const)
+      await applyMove(db.sql, {
+        ...{
+          id,
+          version: 1,
+          status: "send_failed",
+          trigger: "cancelled",
+          detail: undefined,
+          changes: { statusReason },
+        },
+        ...{ now: systemClock.now(), nextAttemptAt: undefined, events: [], attempt: undefined },
+      });
+    const cancelled = async () => (await censusOfDocuments(db.sql, systemClock.now())).states.get("cancelled");
+    expect([await cancelled(), (await counted()).send_failed]).toEqual([2, 10]);
+    await db.sql`select remove_documents(${[staged.id, boxed.id]}::uuid[])`;
+    expect([await cancelled(), (await counted()).send_failed]).toEqual([0, 10]);
     await db.sql`select remove_documents(${documents.slice(0, 10).map(({ id }) => id)}::uuid[])`;
     expect(await counted()).toEqual({ ...none, queued: 0, sent: 0, delivered: 20, rejected: 0, send_failed: 10 });
   } finally {

@@ -14,6 +14,7 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { endUnvouched, sweepRows } from "../../engine/documents/retention.js";
 import { ROW_ENDS, SWEPT } from "../../engine/storage/retention/ends.js";
 import type { SweptTable } from "../../engine/storage/retention/ends.js";
+import { overlap } from "../support/overlap.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { PROJECT } from "../support/process.js";
@@ -122,6 +123,43 @@ describe("rows whose time has come", () => {
     await sweepRows({ sql: db.sql, clock: systemClock });
     expect(await countOf("document")).toBe(before + 3);
   });
+
+  test.each([
+    [
+      "vouch",
+      "is carried out, and its end finds nothing to release",
+      { status: "processing", code: null, sealed: true },
+    ],
+    [
+      "release",
+      "has ended, and the vouching changes nothing",
+      { status: "released", code: "VERIFICATION_EXPIRED", sealed: false },
+    ],
+  ] as const)(
+    "a vouching and the end of the wait at the same moment are one after the other: after a %s the operation %s",
+    async (first, _, expected) => {
+      const at = now - LIMITS.white_label_unvouched_kept_ms - DAY_MS;
+      const [id, integratorId] = [idAt(at), randomUUID()];
+      await rows.add("white_label_operation", at, {
+        ...{ id, integrator_id: integratorId, participant_key: randomUUID(), customer_ref: randomUUID(), version: 1 },
+        ...{ operation_type: "registration", status: "manual_review", error_code: "VERIFICATION_REQUIRED" },
+        ...{ secret_key_id: "key", secret_sealed: Buffer.from("sealed"), completed_at: null, due_at: null },
+        dic: "2020202020",
+      });
+      const audit = JSON.stringify({ id: randomUUID(), at: new Date(now), actorType: "operator" });
+      const steps = {
+        vouch: `vouch_white_label('${id}', 1, now(), '${audit}')`,
+        release: `release_unvouched_white_label('${new Date(at + DAY_MS / 2).toISOString()}', now(), 100)`,
+      };
+      const second = first === "vouch" ? "release" : "vouch";
+      expect(await overlap(db, steps[first], steps[second])).toEqual(first === "vouch" ? [true, 0] : [1, false]);
+      const [state] = await db.sql`
+        select status, error_code as code, secret_sealed is not null as sealed from white_label_operation where id = ${id}`;
+      expect(state).toEqual(expected);
+      const entries = await db.sql`select event from audit_entry where integrator_id = ${integratorId}`;
+      expect(entries).toEqual([{ event: first === "vouch" ? "white_label.vouched" : "white_label.ended" }]);
+    },
+  );
 
   test("an operation that nobody vouches for is released after its time, with an entry in the audit; other reviews stay", async () => {
     const integratorId = randomUUID();

@@ -89,6 +89,51 @@ test("a form without the token of its page, with that of another browser, or fro
   expect(await isIn(visitor)).toBe(true);
 });
 
+test("a form that another site or a hidden page has sent is refused with a page that says why; forms through a proxy are taken", async () => {
+  const visitor = await signedIn();
+  const { fields } = formOf(await visitor.get("/console"), "/console/sign-out");
+  const { host } = new URL(running.engine.adminUrl);
+  const sent = (headers: Readonly<Record<string, string>>, path = "/console/actions/launch") =>
+    visitor.post(path, { ...fields, id: "x", reason: "why", token: "x" }, headers);
+  for (const origin of ["https://evil.example", `https://${host}.evil.example`, "null", "http://127.0.0.1:1"]) {
+    const answer = await sent({ origin });
+    const type = answer.headers.get("content-type");
+    expect([origin, answer.status, type]).toEqual([origin, 403, "text/html; charset=utf-8"]);
+    expect(answer.text).toContain(`Origin: ${origin} is not the address of this console, which was asked as ${host}.`);
+  }
+  for (const path of ["sign-in", "sign-out", "unmask"])
+    expect([path, (await sent({ origin: "https://evil.example" }, `/console/${path}`)).status]).toEqual([path, 403]);
+  // An action that nobody knows is looked for only behind a form that is taken.
+  for (const headers of [
+    {},
+    { origin: `http://${host}` },
+    { origin: "https://ops.example", "x-forwarded-host": "ops.example" },
+    { origin: "https://ops.example", "x-forwarded-host": "Ops.example:443, inner:9090" },
+    { origin: "https://ops.example", "sec-fetch-site": "same-origin" },
+  ])
+    expect([headers, (await sent(headers)).status]).toEqual([headers, 404]);
+  expect(await isIn(visitor)).toBe(true);
+});
+
+test("an address of the console that has nothing is a page of it with 404, and the sign-in for who is not signed in", async () => {
+  const visitor = await signedIn();
+  for (const path of ["/console/nothing", "/console/a/b/c/d", "/console/", "/console/documents", "/console/keys"]) {
+    const answer = await visitor.get(path);
+    expect([path, answer.status, answer.headers.get("content-type")]).toEqual([path, 404, "text/html; charset=utf-8"]);
+    for (const shown of ["There is no such page", "Sign out", 'href="/console"']) expect(answer.text).toContain(shown);
+    const away = await operator().get(path);
+    expect([path, away.status, away.location, away.text]).toEqual([path, 303, "/console/sign-in", ""]);
+  }
+  for (const [status, answer] of [
+    [405, await visitor.get("/console/unmask")],
+    [405, await visitor.post("/console/nothing", {})],
+    [404, await visitor.post("/console/a/b/c/d", {})],
+  ] as const)
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([status, "text/html; charset=utf-8"]);
+  const outside = await http("GET", `${running.engine.adminUrl}/consolation`, {});
+  expect([outside.status, outside.headers.get("content-type")]).toEqual([404, "application/json; charset=utf-8"]);
+});
+
 test("a sign-out ends the session for whoever has kept its cookie", async () => {
   const visitor = await signedIn();
   const kept = visitor.cookie;
@@ -174,8 +219,20 @@ test("the overview follows what is new by events, each an answer of its own; a s
 });
 
 test("the public listener has no console", async () => {
-  for (const path of ["/console", "/console/sign-in", "/console/assets/console.css", "/admin/heartbeat"])
-    expect([path, (await http("GET", `${running.engine.publicUrl}${path}`, {})).status]).toEqual([path, 404]);
+  for (const path of [
+    "/console",
+    "/console/sign-in",
+    "/console/a/b",
+    "/console/assets/console.css",
+    "/admin/heartbeat",
+  ]) {
+    const answer = await http("GET", `${running.engine.publicUrl}${path}`, {});
+    expect([path, answer.status, answer.headers.get("content-type")]).toEqual([
+      path,
+      404,
+      "application/json; charset=utf-8",
+    ]);
+  }
 });
 
 test("neither the operators' token nor a session's stands in a page, an address or a line of the log", async () => {

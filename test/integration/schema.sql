@@ -346,7 +346,7 @@ table document_tally
   share integer not null generated always as identity
   n bigint not null
   with options: fillfactor=50
-  constraint document_tally_status_check: CHECK ((status = ANY (ARRAY['delivered'::text, 'rejected'::text, 'send_failed'::text, 'delivery_failed'::text, 'validation_failed'::text])))
+  constraint document_tally_status_check: CHECK ((status = ANY (ARRAY['delivered'::text, 'rejected'::text, 'send_failed'::text, 'delivery_failed'::text, 'validation_failed'::text, 'cancelled'::text])))
   constraint document_tally_pkey: PRIMARY KEY (status, share)
 
 table evidence
@@ -5019,6 +5019,16 @@ AS $function$
   from taken
 $function$
 
+CREATE OR REPLACE FUNCTION public.tallied_as(p_status text, p_staged text, p_reason text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select case when p_status = 'send_failed' and (
+    p_staged is not distinct from 'cancelled' or p_reason = 'It was cancelled in the Box before it was transmitted.'
+  ) then 'cancelled' else p_status end
+$function$
+
 CREATE OR REPLACE FUNCTION public.tally_documents()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -5027,8 +5037,9 @@ declare
   v record;
 begin
   for v in
-    select s.status, s.change from (
-      select old.status as status, -1 as change where tg_op <> 'INSERT' union all select new.status, 1 where tg_op <> 'DELETE'
+    select tallied_as(s.status, s.staged, s.reason) as status, s.change from (
+      select old.status as status, old.staged as staged, old.status_reason as reason, -1 as change where tg_op <> 'INSERT'
+      union all select new.status, new.staged, new.status_reason, 1 where tg_op <> 'DELETE'
     ) as s where not document_is_open(s.status)
   loop
     update document_tally as t set n = t.n + v.change where t.status = v.status

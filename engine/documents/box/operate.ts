@@ -91,7 +91,8 @@ const isDone = (item: BoxItemRow, { operation, scheduledFor }: BoxStep): boolean
   (operation === "schedule" && item.status === "scheduled" && item.scheduledFor?.getTime() === scheduledFor) ||
   (operation === "retry" && item.status === "retrying" && item.isDue);
 
-const CANCELLED = "It was cancelled in the Box before it was transmitted.";
+/** The reason of a document that was cancelled so; the database counts it as no failure by these words. */
+export const CANCELLED_IN_BOX = "It was cancelled in the Box before it was transmitted.";
 
 /** What becomes of a document that waits for its next attempt and is cancelled. */
 function cancelledDocument(clock: Clock) {
@@ -99,8 +100,8 @@ function cancelledDocument(clock: Clock) {
   if (move === undefined) throw new Error("a queued document cannot be cancelled");
   return {
     status: move.to,
-    reason: CANCELLED,
-    events: move.emits.map((kind) => ({ id: newId(clock), kind, detail: CANCELLED })),
+    reason: CANCELLED_IN_BOX,
+    events: move.emits.map((kind) => ({ id: newId(clock), kind, detail: CANCELLED_IN_BOX })),
   };
 }
 

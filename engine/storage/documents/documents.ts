@@ -407,14 +407,21 @@ export async function listDocumentEvents(
 }
 
 /**
+ * What documents are counted by: their state, but that those which their firm cancelled before they were sent are no
+ * failures.
+ */
+export const COUNTED_STATES = [...OUTBOUND_STATES, "cancelled"] as const;
+type CountedState = (typeof COUNTED_STATES)[number];
+
+/**
  * For gauges: documents by state and the age of the oldest due one. Those that have ended are tallied when they end;
  * the others are counted where they wait, up to LIMITS.census_open_max, so that the past costs nothing.
  */
 export async function censusOfDocuments(
   sql: Sql,
   now: Instant,
-): Promise<{ readonly states: ReadonlyMap<OutboundState, number>; readonly oldestDue_s: number }> {
-  const rows = await sql<{ readonly status: OutboundState; readonly n: number; readonly oldest: Date | null }[]>`
+): Promise<{ readonly states: ReadonlyMap<CountedState, number>; readonly oldestDue_s: number }> {
+  const rows = await sql<{ readonly status: CountedState; readonly n: number; readonly oldest: Date | null }[]>`
     select status, count(*)::float8 as n,
       (
         select next_attempt_at from document where next_attempt_at is not null order by next_attempt_at limit 1
@@ -428,7 +435,8 @@ export async function censusOfDocuments(
   const oldest = Math.min(...rows.map((row) => row.oldest?.getTime() ?? Infinity));
   const counted = new Map(rows.map((row) => [row.status, row.n]));
   return {
-    states: new Map(OUTBOUND_STATES.map((state) => [state, counted.get(state) ?? 0])),
+    // What was cancelled before cancelled ones were counted apart may go without having been counted.
+    states: new Map(COUNTED_STATES.map((state) => [state, Math.max(0, counted.get(state) ?? 0)])),
     oldestDue_s: Number.isFinite(oldest) ? Math.max(0, (now - oldest) / 1000) : 0,
   };
 }

@@ -15,6 +15,7 @@ import type { ConsolePorts } from "../../web/console/desk.js";
 import { drawSheet } from "../../web/console/draw.js";
 import type { ConsoleReply } from "../../web/console/frame.js";
 import type { Sheet } from "../../web/console/sections.js";
+import { html } from "../../web/pages/html.js";
 
 /** Pages that are asked for by the id of what they show. */
 const ID_PAGES = ["onboarding", "white-label", "webhooks", "firms", "integrators", "keys"] as const;
@@ -114,6 +115,22 @@ export const consolePagesRoutes = (ports: PagesPorts): readonly Route[] => [
       const found = await ports.find({ text: request.query.q.trim(), firm: request.query.firm });
       if (typeof found === "string") return consoleLeadsTo(found);
       return desk.show({ title: found.title, at: found.at, body: drawSheet(found, desk.formTokenField, undefined) });
+    },
+  }),
+  route({
+    ...CONSOLE_ROW,
+    operation: "consoleElsewhere",
+    method: "GET",
+    path: "/{page}",
+    elsewhere: true,
+    summary: "What is at no address of the console",
+    errors: ["TEMPORARY"],
+    handler: async (request) => {
+      const desk = await consoleDesk(ports, request);
+      if (desk === undefined) return toSignIn();
+      const body = html`<p>The console has nothing at this address.</p>
+        <p><a href="/console">To the overview</a></p>`;
+      return desk.show({ title: "There is no such page", status: 404, body });
     },
   }),
 ];

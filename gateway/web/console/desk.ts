@@ -1,10 +1,13 @@
 /** What the handlers of the console share: who is signed in, whose form it is, and how a browser is led on. */
 import { Refusal } from "../../../engine/base/errors.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { firstChars } from "../../../engine/base/text.js";
 import { formToken } from "../pages/page.js";
 import type { Fragment } from "../pages/html.js";
 import { CONSOLE_PATH, consoleTokens } from "./cookie.js";
 import { consoleHeaders, consolePage } from "./frame.js";
 import type { ConsoleContent, ConsoleReply } from "./frame.js";
+import { foreignOrigin } from "./origin.js";
 
 /** What the console reads of a request. */
 interface ConsoleRequest {
@@ -57,8 +60,19 @@ export const consoleLeadsTo = (path: string, setCookie?: string): ConsoleReply =
 /** Where somebody is led who is not signed in, or not any more. */
 export const toSignIn = (setCookie?: string): ConsoleReply => consoleLeadsTo(`${CONSOLE_PATH}/sign-in`, setCookie);
 
-/** Ends a form that did not come from a page that was made for this browser. @throws Refusal FORM_FOREIGN */
+/**
+ * Ends a form that did not come from a page that was made for this browser, or that another site has sent.
+ * @throws Refusal FORM_FOREIGN
+ */
 export function requireConsoleForm(request: ConsoleRequest, given: string | undefined): string {
+  const origin = foreignOrigin(request);
+  if (origin !== undefined)
+    throw new Refusal("FORM_FOREIGN", [
+      {
+        field: "Origin",
+        message: `${firstChars(origin, LIMITS.console_search_chars_max)} is not the address of this console, which was asked as ${request.header("host") ?? "nothing"}. A proxy in front of it hands the header Host on, or names the host in X-Forwarded-Host.`,
+      },
+    ]);
   const token = consoleTokens.tokenOf(request);
   if (!consoleTokens.isOwnForm(request, token, given)) throw new Refusal("FORM_FOREIGN");
   return token;

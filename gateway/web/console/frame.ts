@@ -25,7 +25,8 @@ export const consoleHeaders = (setCookie?: string): Readonly<Record<string, stri
   "Content-Security-Policy": POLICY,
   "X-Frame-Options": "DENY",
   "Cross-Origin-Opener-Policy": "same-origin",
-  "Referrer-Policy": "no-referrer",
+  // To ourselves only; with none at all a browser hides from us which site has sent a form.
+  "Referrer-Policy": "same-origin",
   "Cache-Control": "no-store",
   ...(setCookie === undefined ? {} : { "Set-Cookie": setCookie }),
 });

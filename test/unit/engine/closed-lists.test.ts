@@ -34,6 +34,7 @@ import {
 } from "../../../engine/identity/partners/consents.js";
 import { BOX_EVENTS, BOX_OUTBOUND_STATES } from "../../../engine/lifecycle/box.js";
 import { STAGINGS } from "../../../engine/lifecycle/connector.js";
+import { CANCELLED_IN_BOX } from "../../../engine/documents/box/operate.js";
 import { PLAN_CODES } from "../../../engine/billing/plans.js";
 import { WHITE_LABEL_TYPES } from "../../../engine/identity/white-label/reads.js";
 import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
@@ -95,6 +96,7 @@ test.each([
   ["document_is_open", ATTEMPTABLE_STATES],
   ["received_is_visible", RECEIVED_STATES],
   ["status_counts", ["applied", "late"]],
+  ["tallied_as", ["send_failed", "cancelled", CANCELLED_IN_BOX, "cancelled"]],
 ])("the function %s says the same as the program", (name, words) => {
   expect(literalsOf(body(name))).toEqual([...words]);
 });

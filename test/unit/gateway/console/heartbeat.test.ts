@@ -41,6 +41,20 @@ test("the figures count documents under way, and keep a digit of slow paces", ()
   expect(figure(BEAT, "delivered a second")?.text).toBe("0.05");
 });
 
+test("what could not be sent needs a look, and what its firm has cancelled does not", () => {
+  const documents = [
+    { state: "send_failed", count: 1 },
+    { state: "delivery_failed", count: 1 },
+    { state: "cancelled", count: 1 },
+  ];
+  const rows = section({ ...BEAT, documents }, "documents")?.rows ?? [];
+  expect(rows.map(([state, count]) => [state?.text, count?.tone])).toEqual([
+    ["send failed", "late"],
+    ["delivery failed", "late"],
+    ["cancelled", "well"],
+  ]);
+});
+
 test.each([
   [LIMITS.heartbeat_late_s, "well"],
   [LIMITS.heartbeat_late_s + 1, "late"],
