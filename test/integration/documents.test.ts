@@ -14,9 +14,11 @@ import {
 } from "../../engine/storage/documents/documents.js";
 import { endAttempt, takeAttempt } from "../../engine/storage/documents/attempts.js";
 import type { NewDocument } from "../../engine/storage/documents/documents.js";
+import { eventually } from "../support/eventually.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
+import { openTransaction } from "../support/transactions.js";
 
 let db: TestDatabase;
 let firmId: FirmId;
@@ -120,6 +122,68 @@ describe("accept_documents", () => {
     expect(outcomes.filter((outcome) => outcome?.kind === "replay")).toHaveLength(999);
     expect(ids.size).toBe(1);
   });
+
+  test("1,000 bodies under one key in two processes: one is accepted, every other is told that the key is another's, also later", async () => {
+    const pools = [createAcceptBatches(db.sql), createAcceptBatches(db.another("second process"))];
+    const { idempotencyKey } = newDocumentRow(firmId, SENDER);
+    const rows = Array.from({ length: 1_000 }, () => newDocumentRow(firmId, SENDER, { idempotencyKey }));
+    const outcomes = await Promise.all(rows.map((row, i) => pools[i % 2]?.accept(row)));
+    expect(outcomes.filter((outcome) => outcome?.kind === "accepted")).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome?.kind === "key_conflict")).toHaveLength(999);
+    const winner = outcomes.findIndex((outcome) => outcome?.kind === "accepted");
+    expect(await Promise.all([rows[winner], rows[(winner + 1) % 1_000]].map((row) => row && accept(row)))).toEqual([
+      "replay",
+      "key_conflict",
+    ]);
+  });
+
+  test.each([
+    ["the same body", true, "replay"],
+    ["another body", false, "key_conflict"],
+  ] as const)(
+    "who waits for a rival with the same key and %s wins when the rival's connection dies before it commits",
+    async (_, isSame, told) => {
+      // What a statement of the rival's has written waits for a lock of ours before it is committed.
+      await db.sql.unsafe(`create or replace function hold_rival() returns trigger language plpgsql as $$ begin
+        if current_setting('application_name') like '%rival%' then perform pg_advisory_xact_lock(21); end if;
+        return null; end $$;
+        create or replace trigger hold_rival after insert on document for each statement execute function hold_rival()`);
+      const holder = await openTransaction(db.url);
+      await holder.run("select pg_advisory_xact_lock(21)");
+      const document = newDocumentRow(firmId, SENDER);
+      const { idempotencyKey, requestSha256, erpDocumentId, payloadSha256 } = document;
+      const second = newDocumentRow(firmId, SENDER, {
+        idempotencyKey,
+        ...(isSame ? { requestSha256, erpDocumentId, payloadSha256 } : {}),
+      });
+      const first = acceptDocuments(db.another("rival"), [document]).then(
+        () => "accepted",
+        () => "failed",
+      );
+      const waiting = (name: string, event: string) =>
+        eventually(
+          `${name} waits`,
+          async () =>
+            (
+              await db.sql`select 1 from pg_stat_activity
+                where datname = current_database() and application_name like ${`%${name}%`} and wait_event = ${event}`
+            ).length === 1,
+        );
+      await waiting("rival", "advisory");
+      const loser = acceptDocuments(db.another("loser"), [second]);
+      await waiting("loser", "transactionid");
+      await db.sql`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name like '%rival%'`;
+      expect(await first).toBe("failed");
+      expect(await loser).toEqual([
+        { kind: "accepted", documentId: second.id, replyStatus: 202, replyBody: second.replyBody },
+      ]);
+      await holder.commit();
+      expect(await accept(document)).toBe(told);
+      expect(await findDocument(db.sql, firmId, document.id)).toBeUndefined();
+      await db.sql.unsafe("drop trigger hold_rival on document");
+    },
+  );
 
   test("1,000 keys and documentIds with one payload make one document; the rest are duplicate_payload", async () => {
     const pools = [createAcceptBatches(db.sql), createAcceptBatches(db.another("second process"))];

@@ -14,6 +14,7 @@ import { eventually } from "../support/eventually.js";
 import { startReceiver, status } from "../support/receiver.js";
 import type { ReceivedCall, Receiver } from "../support/receiver.js";
 import { openTransaction } from "../support/transactions.js";
+import { VERIFIERS } from "../support/verifiers.js";
 import { webhookWorld } from "../support/webhook-world.js";
 import type { DeliveryState, WebhookWorld } from "../support/webhook-world.js";
 
@@ -108,6 +109,27 @@ describe("a receiver that answers 2xx", () => {
     expect(isGenuine(call, subscription.secret)).toBe(true);
     expect(isGenuine(call, `${subscription.secret}x`)).toBe(false);
     expect(isGenuine({ ...call, body: Buffer.concat([call.body, Buffer.from(" ")]) }, subscription.secret)).toBe(false);
+  });
+
+  test("the checks that the guide prints, each in its language, and openssl tell a call from one that was changed", async () => {
+    const subscription = await world.subscribe(firm, hook("/in"));
+    world.deliver();
+    await world.happen(firm);
+    await ended(subscription.id, 1);
+    const [call] = receiver.at("/in");
+    if (call === undefined) throw new Error("nothing came");
+    const { "x-webhook-timestamp": timestamp = "", "x-webhook-signature": signature = "" } = call.headers;
+    const claim = {
+      timestamp,
+      signature,
+      bodies: [call.body, Buffer.concat([call.body, Buffer.from(" ")]), Buffer.alloc(0)],
+    };
+    const here = VERIFIERS.filter(({ isHere }) => isHere);
+    expect(here.map(({ name }) => name)).toContain("ts");
+    for (const { name, verify } of here) {
+      expect(verify({ ...claim, secret: subscription.secret }), name).toEqual([true, false, false]);
+      expect(verify({ ...claim, secret: `${subscription.secret}x` }), name).toEqual([false, false, false]);
+    }
   });
 
   test("after a rotation both secrets sign, the new one in the header of the specification, and later the new one alone", async () => {

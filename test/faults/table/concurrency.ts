@@ -18,24 +18,22 @@ export const CONCURRENCY: readonly FaultRow[] = [
       ),
     ),
   ),
-  partly(
-    "sixty bodies over HTTP, not a thousand",
-    row(
-      "C-02",
-      "one key with many bodies",
-      by(
-        "integration/lost-connections",
-        "sixty bodies under one key at once: one is accepted, every other is told for ever that the key is another's",
-      ),
-      by("contract/sapi", "SAPI-PROC-003: idempotency key reused with a different body"),
-      by(
-        "integration/documents",
-        "the same key and body answers the stored bytes; another body under it is a conflict",
-      ),
-      by(
-        "integration/doors",
-        "any sequence of requests through any doors comes to what the rules of each door say, keys, external ids and payloads shared or not",
-      ),
+  row(
+    "C-02",
+    "one key with many bodies",
+    by(
+      "integration/lost-connections",
+      "sixty bodies under one key at once: one is accepted, every other is told for ever that the key is another's",
+    ),
+    by("contract/sapi", "SAPI-PROC-003: idempotency key reused with a different body"),
+    by(
+      "integration/documents",
+      "the same key and body answers the stored bytes; another body under it is a conflict",
+      "1,000 bodies under one key in two processes: one is accepted, every other is told that the key is another's, also later",
+    ),
+    by(
+      "integration/doors",
+      "any sequence of requests through any doors comes to what the rules of each door say, keys, external ids and payloads shared or not",
     ),
   ),
   row(
@@ -193,19 +191,20 @@ export const CONCURRENCY: readonly FaultRow[] = [
     ),
     by("integration/doors", "batches that mix doors and tenants and overlap in every name finish without a deadlock"),
   ),
-  partly(
-    "a winner that aborts is not made",
-    row(
-      "C-21",
-      "the loser of a race waits for a winner that commits or hangs",
-      by(
-        "contract/sapi",
-        "SAPI-PROC-002: idempotency key still in flight; one of many wins, the others are told or get its answer",
-      ),
-      by(
-        "integration/hanging-database",
-        "a send that was told 503 because the database hangs may be accepted all the same, and its repeat tells so: one document, its reply",
-      ),
+  row(
+    "C-21",
+    "the loser of a race waits for a winner that commits, aborts or hangs",
+    by(
+      "contract/sapi",
+      "SAPI-PROC-002: idempotency key still in flight; one of many wins, the others are told or get its answer",
+    ),
+    by(
+      "integration/documents",
+      "who waits for a rival with the same key and %s wins when the rival's connection dies before it commits",
+    ),
+    by(
+      "integration/hanging-database",
+      "a send that was told 503 because the database hangs may be accepted all the same, and its repeat tells so: one document, its reply",
     ),
   ),
 ];

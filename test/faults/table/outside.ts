@@ -63,11 +63,15 @@ export const OUTBOUND: readonly FaultRow[] = [
     ),
   ),
   partly(
-    "one verifier of the documentation, not five languages",
+    "the check that the guide prints in Java is asked of the guide's own example, not of a call",
     row(
       "S-07",
       "an event that was changed on its way",
-      by("integration/webhooks", "the signature is verified by code that knows nothing but the documentation"),
+      by(
+        "integration/webhooks",
+        "the signature is verified by code that knows nothing but the documentation",
+        "the checks that the guide prints, each in its language, and openssl tell a call from one that was changed",
+      ),
     ),
   ),
   row(
