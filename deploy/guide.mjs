@@ -27,6 +27,7 @@ const CHAPTERS = [
       "operators/upgrade.md",
       "operators/backup.md",
       "operators/keys.md",
+      "operators/integrators.md",
       "operators/capacity.md",
       "operators/growth.md",
       "operators/dashboards.md",
