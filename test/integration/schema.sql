@@ -3144,7 +3144,6 @@ CREATE OR REPLACE FUNCTION public.fan_out_webhooks(p_limit integer, p_owner text
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_bitmapscan TO 'off'
- SET enable_seqscan TO 'off'
 AS $function$
 #variable_conflict use_column
 declare
@@ -3185,27 +3184,30 @@ begin
     perform 1 from webhook_delivery as h
       where h.due_at is not null and h.document_id = any (v_document) order by h.id for update;
     if p_places > 0 then perform begin_webhook_leases(); end if;
+    -- What a full page leaves behind of its documents.
+    if v_events >= p_limit then
+      select v_id || array_agg(e.id), v_kind || array_agg(e.kind), v_document || array_agg(e.document_id),
+          v_firm || array_agg(e.firm_id), v_occurred || array_agg(e.occurred_at),
+          v_transaction || array_agg(e.transaction_id), v_position || array_agg(e.position),
+          v_part || array_agg(0::smallint)
+        into v_id, v_kind, v_document, v_firm, v_occurred, v_transaction, v_position, v_part
+        from (
+          select f.document_id, max(f.feed_position) as last
+          from unnest(v_document, v_position) as f (document_id, feed_position) group by f.document_id
+        ) as p
+        join document_event as e on e.document_id = p.document_id and e.position < p.last
+        where e.feed and (e.transaction_id, e.position) > (v_transaction[v_events], v_position[v_events])
+          and e.transaction_id < pg_snapshot_xmin(pg_current_snapshot());
+    end if;
 
     with page as (
       select f.id, f.kind, f.document_id, f.firm_id, f.occurred_at, f.transaction_id, f.feed_position, f.part
       from unnest(v_id, v_kind, v_document, v_firm, v_occurred, v_transaction, v_position, v_part)
         as f (id, kind, document_id, firm_id, occurred_at, transaction_id, feed_position, part)
-    ), ahead as (
-      select e.id, e.kind, e.document_id, e.firm_id, e.occurred_at, e.transaction_id, e.position as feed_position,
-        0::smallint as part
-      from (select document_id, max(feed_position) as last from page group by document_id) as p
-      join document_event as e on e.document_id = p.document_id and e.position < p.last
-      where v_events >= p_limit and e.feed
-        and (e.transaction_id, e.position) > (v_transaction[v_events], v_position[v_events])
-        and e.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
     ), told as materialized (
       select f.id, f.kind, f.document_id, f.occurred_at, f.feed_position * 2 + f.part as place, s.id as subscription_id,
         s.endpoint_id, s.firm_id, coalesce(s.integrator_id, s.firm_id) as owner_id
-      from (
-        select id, kind, document_id, firm_id, occurred_at, transaction_id, feed_position, part from page
-        union all
-        select id, kind, document_id, firm_id, occurred_at, transaction_id, feed_position, part from ahead
-      ) as f
+      from page as f
       join unnest(v_subscriptions) as s on s.firm_id = f.firm_id and f.kind = any (s.events)
         and not pg_visible_in_snapshot(f.transaction_id, s.seen_from)
         and (s.integrator_id is null or webhook_is_allowed(s.integrator_id, s.firm_id))
@@ -3228,7 +3230,7 @@ begin
       join webhook_endpoint as w on w.id = o.endpoint_id and w.failures = 0 and w.rest_until is null
       left join leased as l on l.endpoint_id = w.id and l.owner_id = w.owner_id
       where p_places > 0 and o.is_first
-        and not exists (select 1 from webhook_delivery as d where d.endpoint_id = w.id and d.due_at <= now())
+        and (select 1 from webhook_delivery as d where d.endpoint_id = w.id and d.due_at <= now() limit 1) is null
     ), shares as (
       select t.n, t.turn, t.place,
         row_number() over (partition by t.owner_id order by t.turn, t.place) + coalesce(busy.places, 0) as share
@@ -4770,34 +4772,43 @@ declare
   v_ended integer[];
   v_failed boolean := not p_status <@ array['SUCCESS'];
   v_unwell boolean := not p_health <@ array['well'];
+  v_ailing boolean := v_failed or v_unwell;
 begin
+  -- Mostly all is well and was so before: then nothing but deliveries is written. A failure that commits after this look
+  -- counts as one that came after these ends.
+  if not v_ailing then
+    v_ailing := exists (
+      select 1 from unnest(p_id) as g (id) join webhook_delivery as d on d.id = g.id
+      join webhook_subscription as s on s.id = d.subscription_id left join webhook_endpoint as w on w.id = d.endpoint_id
+      where s.failed_attempts > 0 or w.failures > 0
+    );
+  end if;
   -- A subscription changes when an attempt fails, and when the first one succeeds after that. Only those that are locked
   -- here are changed below: who switches one off locks it first, and its deliveries after it.
-  select array_agg(s.id) into v_subscriptions from (
-    select s.id from webhook_subscription as s
-    where s.id in (select d.subscription_id from webhook_delivery as d where d.id = any (p_id))
-      and (s.failed_attempts > 0 or v_failed)
-    order by s.id for no key update
-  ) as s;
+  if v_ailing then
+    select array_agg(s.id) into v_subscriptions from (
+      select s.id from webhook_subscription as s
+      where s.id in (select d.subscription_id from webhook_delivery as d where d.id = any (p_id))
+        and (s.failed_attempts > 0 or v_failed)
+      order by s.id for no key update
+    ) as s;
+  end if;
   -- The deliveries, and what waits behind them.
   perform 1 from webhook_delivery as d
   where d.id in (
     select unnest(p_id)
     union
-    select b.id from webhook_delivery as e
-    join webhook_delivery as b
-      on b.document_id = e.document_id and b.subscription_id is not distinct from e.subscription_id and b.due_at is not null
-    where e.id = any (p_id)
+    select b.id from unnest(p_id) as g (id) join webhook_delivery as e on e.id = g.id
+    cross join lateral (
+      select o.id from webhook_delivery as o
+      where o.document_id = e.document_id and o.subscription_id is not distinct from e.subscription_id
+        and o.due_at is not null
+      offset 0
+    ) as b
   )
   order by d.id for update;
-  -- What the fan-out has added while its lock was waited for is seen by the next statement only; from now on it waits.
-  v_behind := exists (
-    select 1 from webhook_delivery as e
-    join webhook_delivery as b
-      on b.document_id = e.document_id and b.subscription_id is not distinct from e.subscription_id and b.due_at is not null
-    where e.id = any (p_id) and b.id <> all (p_id)
-  );
 
+  -- What the fan-out has added while its lock was waited for is seen from here on only; from now on it waits.
   with given as (
     select g.owner, g.head, g.id, g.attempt, g.status, g.wait_ms, g.response_status, g.response_body, g.cause, g.n
     from unnest(p_owner, p_head, p_id, p_attempt, p_status, p_wait_ms, p_response_status, p_response_body, p_cause)
@@ -4817,7 +4828,17 @@ begin
       and (g.id = g.head or (d.due_at = 'infinity' and d.lease_owner is null))
     returning g.n::integer as n
   )
-  select array_agg(ended.n) into v_ended from ended;
+  select array_agg(ended.n), exists (
+      select 1 from unnest(p_id) as g (id) join webhook_delivery as e on e.id = g.id
+      cross join lateral (
+        select o.id from webhook_delivery as o
+        where o.document_id = e.document_id and o.subscription_id is not distinct from e.subscription_id
+          and o.due_at is not null
+        offset 0
+      ) as b
+      where b.id <> all (p_id)
+    )
+    into v_ended, v_behind from ended;
   if v_ended is null then return; end if;
 
   -- The next event of each document whose turn is over; repeats have no turn.
@@ -4836,6 +4857,15 @@ begin
     ) as next
     where d.id = next.id and d.due_at = 'infinity';
     v_freed := found;
+  end if;
+
+  if not v_ailing then
+    foreach n in array v_ended loop
+      failing := false;
+      freed := v_freed;
+      return next;
+    end loop;
+    return;
   end if;
 
   perform 1 from webhook_endpoint as w

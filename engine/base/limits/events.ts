@@ -53,6 +53,8 @@ export const EVENT_LIMITS = {
   webhook_rest_max_ms: 60 * SECOND_MS,
   /** design/reliability.md, 4: disabled after 5 days of failure. */
   webhook_failing_ms: 5 * DAY_MS,
+  /** Secrets of subscriptions that a process keeps open, as text in memory: about 300 octets each. Ours. */
+  webhook_secrets_open_max: 2_000,
   /** How often an end is written anew while Postgres is away: for about half a minute, within the lease. Ours. */
   webhook_settle_tries: 10,
   /** Rows of the feed that become deliveries by one statement, and attempts whose ends are written by one. Ours. */

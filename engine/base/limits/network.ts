@@ -140,6 +140,8 @@ export const NETWORK_LIMITS = {
   envelope_comments_max: 16,
   /** Characters of a URL that somebody else names and we call; a longer one is not called. */
   outbound_url_chars_max: 2_048,
+  /** URLs that a client has read and knows to be callable, at most 4 KB each. Ours. */
+  outbound_urls_known_max: 500,
   /** URLs of one kind (OCSP, CRL) that are read from a certificate. */
   certificate_urls_max: 4,
   /**

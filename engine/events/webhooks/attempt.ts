@@ -23,8 +23,9 @@ import { pushedEvent } from "../connector/event.js";
 import { recordBeginning, reportOf } from "../connector/record.js";
 import { mannerOf } from "../connector/scenarios.js";
 import { envelopeOf } from "./envelope.js";
+import { openedSecret } from "./secrets.js";
 import { signatureOf } from "./signature.js";
-import { newSigningSecret, secretContext } from "./subscriptions.js";
+import { newSigningSecret } from "./subscriptions.js";
 import { verdictOf, waitAfterAttempt } from "./verdict.js";
 import type { DeliveryVerdict } from "./verdict.js";
 
@@ -53,15 +54,12 @@ export interface AttemptPorts {
 
 function secretsOf(
   { sealer }: AttemptPorts,
-  claimed: ClaimedDelivery,
+  { subscriptionId, secretKeyId, secretSealed, oldSecretKeyId, oldSecretSealed }: ClaimedDelivery,
 ): { readonly now: string; readonly old?: string } {
-  const open = (keyId: string, sealed: Buffer): string =>
-    sealer.open(keyId, sealed, secretContext(claimed.subscriptionId)).toString("utf8");
-  const now = open(claimed.secretKeyId, claimed.secretSealed);
-  const { oldSecretKeyId, oldSecretSealed } = claimed;
+  const now = openedSecret(sealer, subscriptionId, secretKeyId, secretSealed);
   return oldSecretKeyId === null || oldSecretSealed === null
     ? { now }
-    : { now, old: open(oldSecretKeyId, oldSecretSealed) };
+    : { now, old: openedSecret(sealer, subscriptionId, oldSecretKeyId, oldSecretSealed) };
 }
 
 /** What is sent of a delivery: the Connector's event, or the envelope of the Enterprise interface. */

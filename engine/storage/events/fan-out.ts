@@ -64,6 +64,7 @@ export type DeliveryChain = readonly [ClaimedDelivery, ...ClaimedDelivery[]];
 
 /**
  * What the taker sends of what was handed to it, as it is now: what was changed meanwhile is another's, or nobody's.
+ * The rows are looked up by their ids: a condition that an index of open deliveries answers would have them all read.
  * @param ids  FannedOut.taken
  */
 export async function takenChains(sql: Sql, owner: string, ids: readonly string[]): Promise<DeliveryChain[]> {
@@ -71,8 +72,8 @@ export async function takenChains(sql: Sql, owner: string, ids: readonly string[
     select ${claimedColumns(sql)}, d.lease_owner is not null as "isFirst"
     from webhook_delivery as d join webhook_subscription as s on s.id = d.subscription_id
     ${messageJoins(sql)}
-    where d.id = any (${[...ids]}::uuid[])
-      and (d.lease_owner = ${owner} or (d.lease_owner is null and d.due_at = 'infinity'))
+    where d.id = any (${[...ids]}::uuid[]) and d.status in ('PENDING', 'RETRYING')
+      and case when d.lease_owner is null then d.due_at = 'infinity' else d.lease_owner = ${owner} end
     order by d.place`;
   // Bounded by the deliveries that one look at the feed makes.
   const chains = new Map<string, [ClaimedDelivery, ...ClaimedDelivery[]]>();
