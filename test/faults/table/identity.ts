@@ -47,10 +47,14 @@ export const IDENTITY: readonly FaultRow[] = [
     ),
   ),
   partly(
-    "answers are shown to be equal; their times are not measured",
+    "measured without HTTP between; a client that is known costs five microseconds more than one that is not, a secret that is almost right nothing",
     row(
       "A-05",
       "what the time of an answer tells",
+      by(
+        "faults/guess-times",
+        "guesses of every kind are refused alike, and the figures say how much their times differ (SEED=${SEED})",
+      ),
       by("integration/identity-credentials", "an unknown client is told exactly what a known one is told"),
     ),
   ),
