@@ -292,6 +292,40 @@ test("a key's page says whose it is and what it may, and ends it; pages of keys 
   await expect(tokenOf(running, scoped)).rejects.toThrow();
 });
 
+test("a place that is no id begins a list anew, and what no name can hold is refused with 400", async () => {
+  for (const [path, status] of [
+    ["integrators?after=x", 200],
+    ["firms?q=x&after=x", 200],
+    ["firms?q=%00", 400],
+    ["find?q=%00%40", 400],
+  ] as const)
+    expect([path, (await visitor.get(`/console/${path}`)).status]).toEqual([path, status]);
+});
+
+test("an integrator's keys for single firms are read page by page, each once", async () => {
+  const { integratorId } = await newPartner(running);
+  const wanted = LIMITS.console_page_max + 2;
+  await running.db.sql`
+    with added as (
+      insert into firm (id, name, peppol_status, sandbox, created_at)
+      select new_row_id(), 'Klient ' || n, 'not_registered', true, now() from generate_series(1, ${wanted}) as n
+      returning id
+    )
+    insert into api_key (id, key_type, integrator_id, scoped_firm_id, prefix, secret_sha256, scopes, ip_allowlist,
+      active, created_at)
+    select new_row_id(), 'sk_int', ${integratorId}, id, 'sk_int_test_' || left(id::text, 28), sha256(id::text::bytea),
+      '{documents:send}', '{}', true, now() from added`;
+  const scopedOn = ({ text }: PageAnswer): readonly string[] => {
+    const [, table = ""] = text.split('id="keys-for-one-firm"');
+    return [...table.matchAll(/href="\/console\/keys\/([0-9a-f-]{36})"/g)].map(([, id = ""]) => id);
+  };
+  const first = await visitor.get(`/console/integrators/${integratorId}`);
+  const rest = await visitor.get(/<a href="([^"]*)" rel="next">/.exec(first.text)?.[1] ?? "");
+  expect([scopedOn(first).length, scopedOn(rest).length]).toEqual([LIMITS.console_page_max, 2]);
+  expect(new Set([...scopedOn(first), ...scopedOn(rest)]).size).toBe(wanted);
+  expect(rest.text).not.toContain('rel="next"');
+});
+
 test("firms are listed page by page, each once, and found by the begin of a name, a number or a participant", async () => {
   const { sql } = running.db;
   const wanted = LIMITS.console_page_max + 3;

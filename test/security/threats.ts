@@ -270,6 +270,7 @@ export const THREATS: readonly ThreatFamily[] = [
           by(
             "contract/console",
             "a form without the token of its page, with that of another browser, or from another site is refused with 403",
+            "a form that another site or a hidden page has sent is refused with a page that says why; forms through a proxy are taken",
           ),
         ],
       },
