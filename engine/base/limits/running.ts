@@ -14,6 +14,8 @@ export const RUNNING_LIMITS = {
   /** design/reliability.md, 2.4: a parent copies its children for every message. */
   actor_shards: 256,
   actor_idle_ms: 60 * SECOND_MS,
+  /** Idle actors that are dropped in one turn of the event loop: 9 µs each. */
+  actors_dropped_turn_max: 500,
   actor_ask_timeout_ms: 25 * SECOND_MS,
   stale_version_retries: 3,
 

@@ -1,13 +1,14 @@
 /** The promises that actors/system.ts makes and nact alone does not keep. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { startActors } from "../../../actors/system.js";
 import type { ActorKind, ActorSystem } from "../../../actors/system.js";
 import { Refusal } from "../../../engine/base/errors.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import { createLog } from "../../../engine/base/log.js";
+import { createLog, silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
 import type { Metrics } from "../../../engine/base/metrics.js";
+import { eventually } from "../../support/eventually.js";
 
 type Gate = { readonly promise: Promise<void>; readonly open: () => void };
 function gate(): Gate {
@@ -150,6 +151,26 @@ describe("bounds", () => {
     held.open();
     await Promise.all(answers);
     expect(refused).toBe(100_000 - LIMITS.mailbox_max);
+  });
+
+  test("idle actors go a few in a turn of the event loop, and one that is asked meanwhile stays", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    let now = 0;
+    const own = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => now });
+    try {
+      const kind = probe();
+      const keys = Array.from({ length: 3 * LIMITS.actors_dropped_turn_max }, (_, n) => String(n));
+      await Promise.all(keys.map((key) => own.ask(kind, key, "Count", null)));
+      now += kind.idle_ms;
+      vi.advanceTimersByTime(LIMITS.actor_idle_ms / 4);
+      expect(own.census().get("probe")).toBe(2 * LIMITS.actors_dropped_turn_max);
+      expect(await own.ask(kind, keys.at(-1) ?? "", "Count", null)).toBe(2);
+      await eventually("the others are gone", () => own.census().get("probe") === 1);
+      expect(await own.ask(kind, keys.at(-1) ?? "", "Count", null)).toBe(3);
+    } finally {
+      vi.useRealTimers();
+      await own.stop();
+    }
   });
 
   test("an actor without idle time is gone when its last command has ended", async () => {
