@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 
 import { LIMITS } from "../../engine/base/limits.js";
-import { claimAgainAfter } from "../../engine/events/webhooks/deliverer.js";
+import { claimAgainAfter, isWantedPlace } from "../../engine/events/webhooks/deliverer.js";
 
 const { webhook_claim_rest_ms: short, webhook_claim_idle_rest_ms: long } = LIMITS;
 /** Deliveries to endpoints, each of an owner of its own unless one is named. */
@@ -42,4 +42,14 @@ test("an integrator with a place for each customer is not held up either when it
 
 test("an endpoint that hangs with all its places, and of which nothing was taken, makes nobody hurry", () => {
   expect(claimAgainAfter(taken(["two"]), 64, [...full, ...taken(["two"])])).toBe(long);
+});
+
+test("an end leads to a claim where its endpoint, its owner or its node was full, and not where another was", () => {
+  const [[one], [two], [customer]] = [full, taken(["two"]), crowd];
+  if (one === undefined || two === undefined || customer === undefined) throw new Error("nobody is under way");
+  const left = { isShort: false, underWay: [...full, two] };
+  expect(isWantedPlace(one, left)).toBe(true);
+  expect(isWantedPlace(two, left)).toBe(false);
+  expect(isWantedPlace(two, { ...left, isShort: true })).toBe(true);
+  expect(isWantedPlace(customer, { isShort: false, underWay: crowd })).toBe(true);
 });

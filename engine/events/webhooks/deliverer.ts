@@ -80,6 +80,21 @@ export function claimAgainAfter(claimed: readonly Placed[], places: number, unde
     : LIMITS.webhook_claim_idle_rest_ms;
 }
 
+/** What a claim has left, as far as its node knows. */
+interface Left {
+  /** Whether the node had places for no more, so that anything may wait for any of them. */
+  readonly isShort: boolean;
+  /** What had places when the claim was made, and what it has taken. */
+  readonly underWay: readonly Placed[];
+}
+
+/**
+ * Whether something that is due may wait for the place of a delivery: all places of the node, of its endpoint or of its
+ * owner were taken at the last claim. Where a receiver is slow and has more to come, the ends of others make no claim.
+ */
+export const isWantedPlace = (delivery: Placed, { isShort, underWay }: Left): boolean =>
+  isShort || isSomeoneFull([delivery], underWay);
+
 /** Runs steps one after the other, in the order in which they were asked for. */
 function oneAtATime(): <T>(step: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
@@ -99,29 +114,29 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
   // Two steps at once would give out the same places.
   const inTurn = oneAtATime();
   let idle: () => void = () => undefined;
-  // Whether something may be due that had no place.
-  let isMoreDue = false;
-  const hasTime = (): boolean => !isMoreDue && 2 * free() > LIMITS.webhook_attempts_concurrent_max;
+  let left: Left = { isShort: false, underWay: [] };
   const begin = (...chain: DeliveryChain): void => {
     const [delivery] = chain;
     underWay.set(delivery.deliveryId, delivery);
+    const hasTime = (): boolean =>
+      2 * free() > LIMITS.webhook_attempts_concurrent_max && !isWantedPlace(delivery, left);
     // A delivery whose receiver has moved is claimed again while the call to the old place is under way: only the newer
     // attempt counts, and only its end gives the place back.
     const isCurrent = (): boolean => underWay.get(delivery.deliveryId) === delivery;
     void attemptDelivery({ ...ports, isCurrent, hasTime }, ...chain).then((written) => {
       if (isCurrent()) underWay.delete(delivery.deliveryId);
-      if (isMoreDue || written?.freed !== false) sending.poke();
+      if (isWantedPlace(delivery, left) || written?.freed !== false) sending.poke();
       if (underWay.size === 0) idle();
     });
   };
   const claim = async (): Promise<number> => {
     const places = free();
     if (places === 0) return 0;
+    const before = [...underWay.values()];
     const claimed = await claimDeliveries(sql, owner, places);
+    left = { isShort: claimed.length >= places, underWay: [...before, ...claimed] };
     for (const delivery of claimed) begin(delivery);
-    const all = [...underWay.values()];
-    isMoreDue = claimed.length >= places || isSomeoneFull(all, all);
-    return claimAgainAfter(claimed, places, all);
+    return claimAgainAfter(claimed, places, left.underWay);
   };
   const sending = repeat(ports, "send", async () => {
     const rest_ms = await inTurn(claim);
@@ -133,7 +148,7 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     if (fed.taken.length > 0) for (const chain of await takenChains(sql, owner, fed.taken)) begin(...chain);
     const connector = await fanOutConnector(sql);
     if (fed.waiting + connector.waiting > 0) {
-      isMoreDue = true;
+      left = { ...left, isShort: true };
       sending.poke();
     }
     return fed.read + connector.read;
