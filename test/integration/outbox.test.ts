@@ -13,6 +13,7 @@ import type { StreamMessage, StreamName, Streams } from "../../engine/events/str
 import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
+import { acceptDocuments } from "../../engine/storage/documents/documents.js";
 import { claimOutbox, deleteOutbox, readOutboxStatus } from "../../engine/storage/outbox.js";
 import type { OutboxRow } from "../../engine/storage/outbox.js";
 import { migrate } from "../../engine/storage/migrate.js";
@@ -21,6 +22,7 @@ import type { Sql } from "../../engine/storage/sql.js";
 import { eventually } from "../support/eventually.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
+import { newDocumentRow, seedFirm } from "../support/seed.js";
 import { openTransaction } from "../support/transactions.js";
 
 const undo: (() => Promise<void> | void)[] = [];
@@ -41,6 +43,12 @@ const write = async (sql: Sql, count: number, stream: StreamName = "dispatch"): 
 };
 const keys = (count: number): string[] => Array.from({ length: count }, (_, n) => `key-${n}`).sort();
 const rowsLeft = async (sql: Sql): Promise<number> => (await readOutboxStatus(sql)).pending;
+/** How many documents are tallied as delivered. */
+const tallied = async (sql: Sql): Promise<number> => {
+  const [row] = await sql<{ n: number }[]>`
+    select coalesce(sum(n), 0)::integer as n from document_tally where status = 'delivered'`;
+  return row?.n ?? 0;
+};
 /** Lets every claim end, as time does. */
 const expireClaims = (sql: Sql): PromiseLike<unknown> =>
   sql`update outbox set claimed_until = now() - interval '1 second' where claimed_until is not null`;
@@ -308,4 +316,39 @@ describe("the outbox relay", () => {
     });
     expect(committed).toHaveLength(300);
   }, 60_000);
+
+  test("attempts that end with one statement tell of themselves in the row that was published, and each is tallied", async () => {
+    const { sql } = await newDatabase();
+    const firmId = await seedFirm(sql, "0245:1111111111");
+    const end = async (published: readonly string[]): Promise<string> => {
+      const rows = [1, 2].map(() => newDocumentRow(firmId, "0245:1111111111"));
+      await acceptDocuments(sql, rows);
+      const [told] = await sql<{ id: string }[]>`
+        select e.outbox_id as id from (
+          select array_agg(d.id) as ids, array_agg(d.version) as versions from document as d where d.status = 'queued'
+        ) as d cross join lateral end_attempts(d.ids, d.versions, array['delivered', 'delivered'], array[now(), now()],
+          array[null, null]::bigint[], array['answer', 'answer'],
+          array_fill('[{"status": "delivered", "trigger": "receipt_confirmed"}]'::jsonb, array[2]),
+          array[jsonb_build_array(jsonb_build_object('id', gen_random_uuid(), 'kind', 'document.delivered', 'feed', true)),
+            jsonb_build_array(jsonb_build_object('id', gen_random_uuid(), 'kind', 'document.delivered', 'feed', true))],
+          array_fill('{"number": 1, "outcome": "receipt", "retryable": false}'::jsonb, array[2]),
+          array[null, null]::text[], array[null, null]::jsonb[], array['o', 'o'], 1000, ${published}::bigint[]) as e
+        where e.outbox_id is not null`;
+      return told?.id ?? "";
+    };
+    await sql`delete from outbox`;
+    const inserted = async (): Promise<number> => {
+      const [row] = await sql<{ n: number }[]>`select count(*)::integer as n from outbox where stream = 'events'`;
+      return row?.n ?? 0;
+    };
+    const first = await end([]);
+    expect([await inserted(), await tallied(sql)]).toEqual([1, 2]);
+    const second = await end([first]);
+    expect([await inserted(), await tallied(sql), Number(second) > Number(first)]).toEqual([1, 4, true]);
+    // A row that a relay has removed meanwhile is no place to take, and one of several is: the others go.
+    const third = await end([first]);
+    expect([await inserted(), await tallied(sql)]).toEqual([2, 6]);
+    await end([second, third]);
+    expect([await inserted(), await tallied(sql)]).toEqual([1, 8]);
+  });
 });

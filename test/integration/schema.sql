@@ -281,7 +281,7 @@ table document
   trigger document_begins_box_item: CREATE TRIGGER document_begins_box_item AFTER INSERT ON public.document FOR EACH ROW WHEN ((new.door = 'box'::text)) EXECUTE FUNCTION box_item_follows()
   trigger document_due_at_once: CREATE TRIGGER document_due_at_once BEFORE INSERT ON public.document FOR EACH ROW EXECUTE FUNCTION due_at_once()
   trigger document_moves_box_item: CREATE TRIGGER document_moves_box_item AFTER UPDATE OF status, lease_owner ON public.document FOR EACH ROW WHEN (((new.door = 'box'::text) AND ((new.status <> old.status) OR (new.lease_owner IS DISTINCT FROM old.lease_owner)))) EXECUTE FUNCTION box_item_follows()
-  trigger document_tallied: CREATE TRIGGER document_tallied AFTER UPDATE OF status ON public.document FOR EACH ROW WHEN ((new.status <> old.status)) EXECUTE FUNCTION tally_documents()
+  trigger document_tallied: CREATE TRIGGER document_tallied AFTER UPDATE ON public.document REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION tally_moved_documents()
   trigger document_tallied_at_once: CREATE TRIGGER document_tallied_at_once AFTER INSERT ON public.document FOR EACH ROW WHEN ((new.status <> ALL (ARRAY['queued'::text, 'sent'::text]))) EXECUTE FUNCTION tally_documents()
   trigger document_tallied_gone: CREATE TRIGGER document_tallied_gone AFTER DELETE ON public.document FOR EACH ROW WHEN ((old.status <> ALL (ARRAY['queued'::text, 'sent'::text]))) EXECUTE FUNCTION tally_documents()
 
@@ -2799,16 +2799,26 @@ begin
       (e.value ->> 'feed')::boolean, e.value ->> 'detail', e.value -> 'meta', moved.updated_at
     from moved cross join lateral jsonb_array_elements(moved.events) with ordinality as e (value, n)
     order by moved.n, e.n
-  ), told as (
-    insert into outbox (stream, key, body, claimed_until)
-    select 'events', min(moved.id::text),
+  ), telling as (
+    select min(moved.id::text) as key,
       jsonb_agg(jsonb_build_object('key', e.value ->> 'id', 'body', jsonb_build_object('eventId', e.value ->> 'id',
-        'documentId', moved.id, 'kind', e.value ->> 'kind')) order by moved.n, e.n),
-      clock_timestamp() + p_claim_ms * interval '1 millisecond'
+        'documentId', moved.id, 'kind', e.value ->> 'kind')) order by moved.n, e.n) as body,
+      clock_timestamp() + p_claim_ms * interval '1 millisecond' as claimed_until
     from moved cross join lateral jsonb_array_elements(moved.events) with ordinality as e (value, n)
     where (e.value ->> 'feed')::boolean
     having count(*) > 0
+  ), reused as (
+    update outbox as o
+    set id = default, stream = 'events', key = t.key, body = t.body, created_at = clock_timestamp(),
+      claimed_until = t.claimed_until
+    from telling as t where o.id = p_published[1]
+    returning o.id, o.body
+  ), added as (
+    insert into outbox (stream, key, body, claimed_until)
+    select 'events', t.key, t.body, t.claimed_until from telling as t where not exists (select 1 from reused)
     returning outbox.id, outbox.body
+  ), told as (
+    select * from reused union all select * from added
   ), exchanged as (
     insert into exchange (id, direction, kind, firm_id, c2_seat, c3_seat, document_type_id, process_id,
       transport_profile, c1_country, end_user, exchanged_at)
@@ -2825,7 +2835,8 @@ begin
       (moved.attempt ->> 'retryable')::boolean, moved.attempt ->> 'detail', moved.attempt ->> 'seat'
     from moved
   ), published as (
-    delete from outbox where outbox.id = any (p_published)
+    delete from outbox
+    where outbox.id = any (case when exists (select 1 from telling) then p_published[2:] else p_published end)
   )
   select moved.n, moved.version, told.id, told.body
   from moved left join told on moved.n = (select min(first.n) from moved as first);
@@ -5071,6 +5082,29 @@ begin
       select old.status as status, old.staged as staged, old.status_reason as reason, -1 as change where tg_op <> 'INSERT'
       union all select new.status, new.staged, new.status_reason, 1 where tg_op <> 'DELETE'
     ) as s where not document_is_open(s.status)
+  loop
+    update document_tally as t set n = t.n + v.change where t.status = v.status
+      and t.share = (select f.share from document_tally as f where f.status = v.status limit 1 for update skip locked);
+    if not found then insert into document_tally (status, n) values (v.status, v.change); end if;
+  end loop;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.tally_moved_documents()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v record;
+begin
+  for v in
+    select s.status, sum(s.change) as change from (
+      select tallied_as(b.status, b.staged, b.status_reason) as status, -1 as change
+      from before as b join after as a on a.id = b.id where a.status <> b.status and not document_is_open(b.status)
+      union all
+      select tallied_as(a.status, a.staged, a.status_reason), 1
+      from before as b join after as a on a.id = b.id where a.status <> b.status and not document_is_open(a.status)
+    ) as s group by s.status having sum(s.change) <> 0 order by s.status
   loop
     update document_tally as t set n = t.n + v.change where t.status = v.status
       and t.share = (select f.share from document_tally as f where f.status = v.status limit 1 for update skip locked);
