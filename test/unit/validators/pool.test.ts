@@ -247,10 +247,16 @@ test("keys take turns in the queue, and items of one key keep their order", () =
 });
 
 /** The niceness of every thread of this process; on Linux each has its own. */
+/** Of the threads of this process; one that ends while it is looked at has none any more. */
 const niceness = (): readonly number[] =>
-  readdirSync("/proc/self/task").map((task) => {
-    const stat = readFileSync(`/proc/self/task/${task}/stat`, "latin1");
-    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16]);
+  readdirSync("/proc/self/task").flatMap((task) => {
+    try {
+      const stat = readFileSync(`/proc/self/task/${task}/stat`, "latin1");
+      return [Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16])];
+    } catch (error) {
+      if (error instanceof Error && "code" in error && ["ENOENT", "ESRCH"].includes(String(error.code))) return [];
+      throw error;
+    }
   });
 
 test.skipIf(platform() !== "linux")(
