@@ -246,8 +246,7 @@ test("keys take turns in the queue, and items of one key keep their order", () =
   expect(queue.held).toEqual({ jobs: 0, bytes: 0 });
 });
 
-/** The niceness of every thread of this process; on Linux each has its own. */
-/** Of the threads of this process; one that ends while it is looked at has none any more. */
+/** The niceness of every thread of this process; on Linux each has its own. One that ends meanwhile is left out. */
 const niceness = (): readonly number[] =>
   readdirSync("/proc/self/task").flatMap((task) => {
     try {
