@@ -23,7 +23,7 @@ import { startLoad } from "./load.js";
 import type { Accepted, Load } from "./load.js";
 import { factsOf, faultsOf, Patient } from "./patient.js";
 import type { Fact } from "./patient.js";
-import { addRecords, killTable } from "./records.js";
+import { addRecords, killTable, SENT_SHARE } from "./records.js";
 import type { KillRecord } from "./records.js";
 import { STRIKES, strikesOf } from "./strikes.js";
 import type { StrikeName } from "./strikes.js";
@@ -33,8 +33,6 @@ const BACKLOG = Number(process.env["KURIER_TEST_BACKLOG"] ?? "1000");
 const RESULTS = process.env["KURIER_TEST_RESULTS"];
 const PAUSE = process.env["KURIER_TEST_PAUSE"];
 const SEED = seedFrom(20_261_122);
-/** More is sent than the backlog, so that the kill meets requests too. */
-const SENT_SHARE = 1.25;
 const FULL_SHARE = 0.8;
 const FORMS = [
   ["jetstream", {}],

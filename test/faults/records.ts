@@ -1,6 +1,9 @@
 /** What one kill did, as it is kept, and the table of many. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 
+/** More is sent than the backlog, so that the kill meets requests too. */
+export const SENT_SHARE = 1.25;
+
 /** One kill, or a round without one. */
 export interface KillRecord {
   readonly form: "jetstream" | "postgres";

@@ -15,6 +15,7 @@ import { oldestPendingMls } from "../../engine/storage/documents/duties.js";
 import { countOverdueHeld, listReceived } from "../../engine/storage/documents/received.js";
 import { censusOfDeliveries, feedLag } from "../../engine/storage/events/dispatch.js";
 import { FEED_START } from "../../engine/storage/events/feed.js";
+import { findNotYetListed } from "../../engine/storage/documents/firm-received.js";
 import { readOutboxStatus } from "../../engine/storage/outbox.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
@@ -48,6 +49,8 @@ const QUESTIONS: Readonly<Record<string, (sql: Sql, firmId: FirmId) => Promise<u
     ]),
   "a page of the Connector's events": (sql, firmId) =>
     listConnectorEvents(sql, { firmId, after: FEED_START, kinds: CONNECTOR_KINDS, limit: 20 }),
+  "what the lists of a firm do not show yet": (sql, firmId) =>
+    findNotYetListed(sql, { firms: { firmId }, heldSince: systemClock.now() - LIMITS.held_max_ms }),
   "the status of a document": async (sql, firmId) => {
     const document = newDocumentRow(firmId, SENDER, { facts: { documentNumber: randomUUID() } });
     await acceptDocuments(sql, [document]);

@@ -212,12 +212,8 @@ export async function readConnectorDocuments(ports: ConnectorReadPorts, customer
     limit,
     now: ports.clock.now(),
   };
-  const found = await settled(
-    ports,
-    { firmId: customer.firmId },
-    () => orTemporary(listConnectorDocuments(ports.sql, query)),
-    (listed) => listed.length > limit,
-  );
+  await settled(ports, { firmId: customer.firmId });
+  const found = await orTemporary(listConnectorDocuments(ports.sql, query));
   const { rows, nextCursor, hasMore } = pageOf(ports.cursors, list, { rows: found, limit, given: cursor });
   const documents: ConnectorDocument[] = [];
   // A few at a time: the payloads of a page may be large.

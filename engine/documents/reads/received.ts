@@ -93,12 +93,8 @@ export interface InboxAsked {
 async function readPage({ sql, clock }: ReceivedPorts, firms: ReadFirms, { status, ...page }: InboxAsked) {
   const statuses = RECEIVED_STATES.filter((state) => status === undefined || WORDS[state] === status);
   const query = { firms, statuses, ...page, now: clock.now() };
-  const [rows, total] = await settled(
-    { sql, clock },
-    firms,
-    () => orTemporary(Promise.all([listFirmReceived(sql, query), countFirmReceived(sql, query)])),
-    ([listed]) => listed.length > page.limit,
-  );
+  await settled({ sql, clock }, firms);
+  const [rows, total] = await orTemporary(Promise.all([listFirmReceived(sql, query), countFirmReceived(sql, query)]));
   return {
     rows: rows.slice(0, page.limit),
     page: { total, limit: page.limit, offset: page.offset },
@@ -185,12 +181,8 @@ export async function pullInbound(
     limit,
     now: clock.now(),
   };
-  const rows = await settled(
-    { sql, clock },
-    { firmId },
-    () => orTemporary(pullReceived(sql, query)),
-    (pulledRows) => pulledRows.length > limit,
-  );
+  await settled({ sql, clock }, { firmId });
+  const rows = await orTemporary(pullReceived(sql, query));
   const page = pageOf(cursors, list, { rows, limit, given });
   return { documents: page.rows.map(pulled), next_cursor: page.nextCursor, has_more: page.hasMore };
 }

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { killTable } from "../records.js";
+import { killTable, SENT_SHARE } from "../records.js";
 import type { KillRecord } from "../records.js";
 import type { Figures } from "../figures.js";
 import { FAMILIES } from "./table.js";
@@ -42,10 +42,12 @@ function killsText(root: string): readonly string[] {
   if (!existsSync(file)) return [];
   const records = JSON.parse(readFileSync(file, "utf8")) as readonly KillRecord[];
   const kills = records.filter(({ kind }) => kind !== "none");
-  const range = (of: (record: KillRecord) => number): string =>
-    `${Math.min(...kills.map(of))} to ${Math.max(...kills.map(of))}`;
+  const range = (of: (record: KillRecord) => number): string => {
+    const [least, most] = [Math.min(...kills.map(of)), Math.max(...kills.map(of))];
+    return least === most ? String(least) : `${least} to ${most}`;
+  };
   return [
-    `## Kills\n\nParts of an engine are killed with SIGKILL while ${range(({ backlog }) => backlog)} documents are on their way; clients send on meanwhile and repeat what was not answered. Accepted are the documents that a client saw a 202 for. The full rate counts from the kill to the first second in which 0.8 of what is usual was delivered; ${kills.filter(({ fullRate_ms }) => fullRate_ms === undefined).length} of ${kills.length} had no such second, for the backlog was small and the machine, which others used, slower than in the rounds without a kill. Two cores with a load average of ${range(({ load }) => load)}.\n\n\`KURIER_TEST_KILLS=${kills.length} KURIER_TEST_BACKLOG=300 KURIER_TEST_RESULTS=${RESULTS}/kills.json npm run -s test:faults -- kills\`\n`,
+    `## Kills\n\nParts of an engine are killed with SIGKILL while ${range(({ backlog }) => backlog)} documents are on their way; clients send on meanwhile and repeat what was not answered. Accepted are the documents that a client saw a 202 for. The full rate counts from the kill to the first second in which 0.8 of what is usual was delivered; ${kills.filter(({ fullRate_ms }) => fullRate_ms === undefined).length} of ${kills.length} had no such second, for the backlog was small and the machine, which others used, slower than in the rounds without a kill. Two cores with a load average of ${range(({ load }) => load)}.\n\n\`KURIER_TEST_KILLS=${kills.length} KURIER_TEST_BACKLOG=${range(({ accepted }) => Math.round(accepted / SENT_SHARE))} KURIER_TEST_RESULTS=${RESULTS}/kills.json npm run -s test:faults -- kills\`\n`,
     `${killTable(records)}\n`,
   ];
 }
