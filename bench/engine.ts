@@ -1,7 +1,7 @@
 /** An engine process for benchmarks: embedded Postgres with full durability, many firms with a token each. */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { createHash, createHmac } from "node:crypto";
+import { createHash, createHmac, randomInt } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -36,18 +36,29 @@ export interface BenchEngine {
   stop(): Promise<void>;
 }
 
-/** A TCP port that nobody listens on now. */
-export const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
+/** Below the ports that the system hands out: none of those may take the place of an engine that is about to start. */
+const PORTS = { first: 15_000, beyond: 32_000 } as const;
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
     const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
+    server.once("error", () => {
+      resolve(false);
+    });
+    server.listen(port, "127.0.0.1", () => {
       server.close(() => {
-        resolve(typeof address === "object" && address !== null ? address.port : 0);
+        resolve(true);
       });
     });
   });
+
+/** A loopback port that was free a moment ago, and that nobody is given by chance. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(PORTS.first, PORTS.beyond);
+    if (await isFree(port)) return port;
+  }
+}
 
 const isReady = async (url: string): Promise<boolean> => {
   try {

@@ -288,6 +288,11 @@ export abstract class Conversation implements AnswerRoom {
     return Math.max(this.#received, this.#told ?? 0) > LIMITS.payload_slice_bytes;
   }
 
+  /** Whether the whole body has come. */
+  protected get isComplete(): boolean {
+    return this.#bodyComplete;
+  }
+
   /** Nothing is read until `readsOn`: that time is ours, and no client is cut off for it. */
   protected pauses(): void {
     this.#pausedAt ??= this.load.monotonic();

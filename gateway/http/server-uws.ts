@@ -79,7 +79,8 @@ class UwsConversation extends Conversation {
     this.pauses();
     this.#res.pause();
     void ownTurn("reading").then(() => {
-      this.#resume();
+      // uws cuts off whoever is silent for ten seconds after `resume`: where all has come, the answer is waited for.
+      if (!this.isComplete) this.#resume();
     });
   }
 

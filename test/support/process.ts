@@ -1,43 +1,19 @@
 /** The engine as a process of its own, that can be killed. */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { freePort } from "../../bench/engine.js";
 import { readSandbox } from "../../engine/identity/sandbox.js";
 import type { Sandbox } from "../../engine/identity/sandbox.js";
 import { EXIT } from "../../gateway/commands/command.js";
 import { giveDevelopmentPki } from "./development-pki.js";
 import { eventually } from "./eventually.js";
 
+export { freePort };
 export const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
-
-/** Below the ports that the system hands out: none of those may take the place of an engine that is about to come back. */
-const PORTS = { first: 15_000, beyond: 32_000 } as const;
-
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => {
-      resolve(false);
-    });
-    server.listen(port, "127.0.0.1", () => {
-      server.close(() => {
-        resolve(true);
-      });
-    });
-  });
-
-/** A loopback port that was free a moment ago, and that nobody is given by chance. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(PORTS.first, PORTS.beyond);
-    if (await isFree(port)) return port;
-  }
-}
 
 export interface EngineProcess {
   readonly pid: number;
