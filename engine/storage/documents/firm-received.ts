@@ -267,7 +267,10 @@ export async function findNotYetListed(sql: Sql, { firms, heldSince }: NotYetLis
 /** Whether some of it is still not shown. */
 export async function isNotYetListed(sql: Sql, { held, before }: NotYetListed): Promise<boolean> {
   const [row] = await sql<{ readonly hidden: boolean }[]>`
-    select exists (select 1 from received_document where id = any (${[...held]}::uuid[]) and status = 'HELD')
+    select exists (
+        select 1 from received_document where id = any (${[...held]}::uuid[])
+          and (status = 'HELD' or feed_transaction_id >= pg_snapshot_xmin(pg_current_snapshot()))
+      )
       or coalesce(pg_snapshot_xmin(pg_current_snapshot()) < ${before}::text::xid8, false) as hidden`;
   return row?.hidden === true;
 }
