@@ -10,8 +10,8 @@ import type { Sql } from "../../storage/sql.js";
 
 /**
  * Waits, 0.6 s at most, until the lists of these firms show what was there before: who has seen "delivered" at the
- * sender's expects the document in the receiver's next list, also while it is being judged or while a transaction beside
- * its own is open. What comes meanwhile is not waited for.
+ * sender's expects the document in the receiver's next list, also while it is being judged or while a transaction
+ * beside its own is open. What comes meanwhile is not waited for.
  * @throws Refusal TEMPORARY
  */
 export async function settled(
