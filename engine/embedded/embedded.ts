@@ -2,9 +2,10 @@
  * The zero-configuration default: one engine per data directory, with a Postgres and a JetStream server as its
  * children.
  */
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
+import { makeFolderNow } from "../base/files/durable.js";
 import { EmbeddedError, processIdentity } from "./child.js";
 import { pathErrorOf } from "./paths.js";
 
@@ -76,7 +77,9 @@ function onDataDir(path: string, act: () => void): void {
  */
 export function claimDataDir(dataDir: string): DataDir {
   const path = resolve(dataDir);
-  onDataDir(path, () => mkdirSync(path, { recursive: true, mode: 0o700 }));
+  onDataDir(path, () => {
+    makeFolderNow(path);
+  });
   const lock = join(path, LOCK_FILE);
   const mine = `${process.pid}\n${processIdentity(process.pid) ?? ""}\n`;
   const draft = `${lock}.${process.pid}`;

@@ -1,9 +1,10 @@
 /** `kurier pki init` and `kurier pki show`: the sandbox's certificates, and when certificates end. */
 import { existsSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 
 import { DAY_MS, isoInstant, systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
+import { makeFolder } from "../../engine/base/files/durable.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
 import { SEAT_ID } from "../../engine/peppol/as4/user-message.js";
@@ -29,7 +30,7 @@ export const pkiInitCommand: Command = {
       throw new UsageError("--seat must be P, two capital letters and six digits, for example PSK000001.");
     const config = loadConfig();
     const folder = developmentFolder(config.DATA_DIR);
-    await mkdir(config.DATA_DIR, { recursive: true });
+    await makeFolder(config.DATA_DIR);
     if (options.has("force") && existsSync(folder)) {
       await rm(`${folder}.old`, { recursive: true, force: true });
       await rename(folder, `${folder}.old`);

@@ -1,7 +1,8 @@
-/** Calls of fsync that go through handles of node:fs/promises, watched as they are made. */
+/** Calls of fsync, through handles of node:fs/promises and at once, watched as they are made. */
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { open } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
-import { readlinkSync } from "node:fs";
 import { vi } from "vitest";
 
 /** @param when  asked at each call, before the disk is; what it throws, the caller meets */
@@ -14,12 +15,20 @@ export async function watchSyncs(
   await handle.close();
   const { sync } = prototype;
   const spy = vi.spyOn(prototype, "sync").mockImplementation(async function watched(this: FileHandle) {
-    when((await this.stat()).isDirectory(), readlinkSync(`/proc/self/fd/${this.fd}`));
+    when((await this.stat()).isDirectory(), fs.readlinkSync(`/proc/self/fd/${this.fd}`));
     return sync.call(this);
   });
+  const { fsyncSync } = fs;
+  const atOnce = vi.spyOn(fs, "fsyncSync").mockImplementation((fd) => {
+    when(fs.fstatSync(fd).isDirectory(), fs.readlinkSync(`/proc/self/fd/${fd}`));
+    fsyncSync(fd);
+  });
+  syncBuiltinESMExports();
   return {
     restore: () => {
       spy.mockRestore();
+      atOnce.mockRestore();
+      syncBuiltinESMExports();
     },
   };
 }

@@ -1,6 +1,7 @@
 /** Files that outlive a power loss: their bytes are on the disk before they have their name, and their name is, too. */
-import { open, readdir, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { closeSync, fsyncSync, mkdirSync, openSync, rmdirSync } from "node:fs";
+import { mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 
 /** Waits until the disk has the bytes of a file, or the names in a folder. */
 export async function syncPath(path: string): Promise<void> {
@@ -9,6 +10,58 @@ export async function syncPath(path: string): Promise<void> {
     await handle.sync();
   } finally {
     await handle.close();
+  }
+}
+
+/** Folders that were made, from the innermost up to the first of them. */
+function madeFolders(folder: string, first: string | undefined): readonly string[] {
+  const made: string[] = [];
+  if (first !== undefined) for (let at = folder; at.length >= first.length; at = dirname(at)) made.push(at);
+  return made;
+}
+
+/**
+ * Makes a folder that its owner alone reads, with those above it that are missing: each is a name in the one above it,
+ * which the disk has when this returns. Safe to repeat, also after it failed.
+ */
+export async function makeFolder(path: string): Promise<void> {
+  const folder = resolve(path);
+  const made = madeFolders(folder, await mkdir(folder, { recursive: true, mode: 0o700 }));
+  try {
+    for (const one of made) await syncPath(dirname(one));
+  } catch (error) {
+    // A folder that is there is not synced again: who repeats this must make it again.
+    for (const one of made) await rmdir(one).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** As `makeFolder`, at once: for what is made before an engine has anything to do. */
+export function makeFolderNow(path: string): void {
+  const folder = resolve(path);
+  const made = madeFolders(folder, mkdirSync(folder, { recursive: true, mode: 0o700 }));
+  try {
+    for (const one of made) syncPathNow(dirname(one));
+  } catch (error) {
+    for (const one of made) removeEmpty(one);
+    throw error;
+  }
+}
+
+function syncPathNow(path: string): void {
+  const file = openSync(path, "r");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function removeEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Somebody has put something into it meanwhile.
   }
 }
 

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { DAY_MS } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { ConfigError } from "../../base/config.js";
-import { renameSynced, replaceFile, syncTree } from "../../base/files/durable.js";
+import { renameSynced, replaceFile, syncPath, syncTree } from "../../base/files/durable.js";
 import { LIMITS } from "../../base/limits.js";
 import { pemOf, readPemCertificates } from "./certificate.js";
 import type { Certificate } from "./certificate.js";
@@ -179,6 +179,8 @@ export async function ensurePeerLeaves(folder: string, seat: string, clock: Cloc
       if (error.code !== "EEXIST") throw error;
     });
   await rm(draft, { force: true });
+  // Also where another was first: partners keep to this key once they have met it.
+  await syncPath(folder);
   const made = await readPeer(folder);
   if (made === undefined) throw damaged();
   return made;

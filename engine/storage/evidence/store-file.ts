@@ -1,10 +1,9 @@
 /** Evidence on a file system: one read-only file an object, created exclusively, synced with its directory. */
-import { mkdirSync } from "node:fs";
-import { link, mkdir, open, readFile, rm, unlink } from "node:fs/promises";
+import { link, open, readFile, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
-import { syncPath } from "../../base/files/durable.js";
+import { makeFolder, makeFolderNow, syncPath } from "../../base/files/durable.js";
 import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
@@ -28,18 +27,14 @@ async function writeReadOnly(path: string, bytes: Buffer): Promise<void> {
  * @param root absolute; made when it is not there. Several processes may share it.
  */
 export function openFileEvidence(root: string): EvidenceStore {
-  mkdirSync(root, { recursive: true, mode: 0o700 });
+  makeFolderNow(root);
   const pathOf = (ref: EvidenceRef): string => (digestOf(ref), join(root, ref));
-  /** The directory that was made and synced last: batches of an hour share it. */
-  let known = "";
+  /** The directory that was made last: batches of an hour share it, and wait for it together. */
+  let last: { readonly directory: string; readonly made: Promise<void> } | undefined;
 
-  async function makeDirectory(directory: string): Promise<void> {
-    if (directory === known) return;
-    const first = await mkdir(directory, { recursive: true, mode: 0o700 });
-    // Every directory that is new is an entry of the one above it.
-    if (first !== undefined)
-      for (let at = directory; at.length >= first.length; at = dirname(at)) await syncPath(dirname(at));
-    known = directory;
+  function makeDirectory(directory: string): Promise<void> {
+    if (last?.directory !== directory) last = { directory, made: makeFolder(directory) };
+    return last.made;
   }
 
   async function put(ref: EvidenceRef, path: string, bytes: Buffer): Promise<void> {
@@ -67,7 +62,7 @@ export function openFileEvidence(root: string): EvidenceStore {
       try {
         await put(ref, path, bytes);
       } catch (error) {
-        known = "";
+        last = undefined;
         throw error instanceof EvidenceStoreFailure ? error : failure("written", error);
       }
     },

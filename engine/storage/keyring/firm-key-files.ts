@@ -4,10 +4,10 @@
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { link, mkdir, opendir, readFile, rename, rm } from "node:fs/promises";
+import { link, opendir, readFile, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-import { syncPath, writeSynced } from "../../base/files/durable.js";
+import { makeFolder, syncPath, writeSynced } from "../../base/files/durable.js";
 import { parseFirmId } from "../../base/ids.js";
 import type { FirmId } from "../../base/ids.js";
 
@@ -108,7 +108,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
 
   /** A link is exclusive and shows the whole file or none: a crash leaves a draft, and never half a key. */
   async function create(path: string, content: string): Promise<void> {
-    await mkdir(root, { recursive: true, mode: 0o700 });
+    await makeFolder(root);
     const draft = join(root, `.${randomUUID()}`);
     try {
       await writeSynced(draft, content);
