@@ -232,6 +232,8 @@ export abstract class Conversation implements AnswerRoom {
   protected abstract write(answer: Outgoing, close: boolean): void;
   /** Octets of an answer in pieces that the client has taken. */
   protected abstract written(): number;
+  /** Said again and again while the whole body is there and the answer is not. */
+  protected isAwaited(): void {}
   /** Ends the connection without an answer. */
   protected abstract destroy(): void;
 
@@ -286,11 +288,6 @@ export abstract class Conversation implements AnswerRoom {
   /** Whether the body, as far as it has come or was told, is one of those that are read slice by slice. */
   protected get isLarge(): boolean {
     return Math.max(this.#received, this.#told ?? 0) > LIMITS.payload_slice_bytes;
-  }
-
-  /** Whether the whole body has come. */
-  protected get isComplete(): boolean {
-    return this.#bodyComplete;
   }
 
   /** Nothing is read until `readsOn`: that time is ours, and no client is cut off for it. */
@@ -416,7 +413,10 @@ export abstract class Conversation implements AnswerRoom {
     }
     const age = now - this.#startedAt;
     if (this.#bodyComplete) {
-      if (age <= limits.request_timeout_ms) return;
+      if (age <= limits.request_timeout_ms) {
+        this.isAwaited();
+        return;
+      }
       this.#refuse("timeout");
       this.#request.abandon();
       return;

@@ -79,8 +79,7 @@ class UwsConversation extends Conversation {
     this.pauses();
     this.#res.pause();
     void ownTurn("reading").then(() => {
-      // uws cuts off whoever is silent for ten seconds after `resume`: where all has come, the answer is waited for.
-      if (!this.isComplete) this.#resume();
+      this.#resume();
     });
   }
 
@@ -89,6 +88,11 @@ class UwsConversation extends Conversation {
     this.#isPaused = false;
     this.readsOn();
     if (this.#live) this.#res.resume();
+  }
+
+  /** Whoever is silent for ten seconds after a `resume` is cut off by uws, also where we are the ones to speak. */
+  protected override isAwaited(): void {
+    if (this.#live && this.isLarge) this.#res.resume();
   }
 
   /** Called when the request handler returns. From then on everything must be written inside `cork`. */

@@ -262,3 +262,30 @@ test.each(["the pull", "the list of the Connector"])(
       return [await received(db.sql, firm, "RECEIVED"), [() => slow.commit()]];
     }),
 );
+
+test("the pull shows what was committed beside an open transaction, however much of others was committed since", () =>
+  showsAtOnce("the pull", async (firm) => {
+    const slow = await openTransaction(db.url);
+    await slow.run("select pg_current_xact_id()");
+    const id = await received(db.sql, firm, "RECEIVED");
+    const other = await newFirm();
+    for (let more = 0; more < 120; more += 1) await received(db.sql, other, "RECEIVED");
+    return [id, [() => slow.commit()]];
+  }));
+
+test("lists wait for nothing that they would not show: an inbox for no transaction, what came for nothing that was sent", async () => {
+  const firm = await newFirm();
+  const row = newDocumentRow(firm.firmId, firm.participant);
+  const slow = await openTransaction(db.url);
+  await slow.run("select pg_current_xact_id()");
+  await createAcceptBatches(db.sql).accept(row);
+  const { sql, asked } = whenAsked(db.sql, []);
+  const inbox = { status: undefined, since: undefined, offset: 0, limit: 2 } as const;
+  await pullInbound({ ...ports(), sql }, firm.firmId, { ...ALL, since: undefined, limit: 2 });
+  await received(db.sql, firm, "RECEIVED");
+  await readFirmInbox({ ...ports(), sql }, firm.firmId, inbox);
+  await received(db.sql, firm, "HELD");
+  await readFirmInbox({ ...ports(), sql }, firm.firmId, { ...inbox, status: "acknowledged" });
+  expect(asked()).toBe(0);
+  await slow.commit();
+});

@@ -50,7 +50,12 @@ const QUESTIONS: Readonly<Record<string, (sql: Sql, firmId: FirmId) => Promise<u
   "a page of the Connector's events": (sql, firmId) =>
     listConnectorEvents(sql, { firmId, after: FEED_START, kinds: CONNECTOR_KINDS, limit: 20 }),
   "what the lists of a firm do not show yet": (sql, firmId) =>
-    findNotYetListed(sql, { firms: { firmId }, heldSince: systemClock.now() - LIMITS.held_max_ms }),
+    findNotYetListed(sql, {
+      firms: { firmId },
+      showsJudged: true,
+      feeds: ["received", "sent"],
+      heldSince: systemClock.now() - LIMITS.held_max_ms,
+    }),
   "the status of a document": async (sql, firmId) => {
     const document = newDocumentRow(firmId, SENDER, { facts: { documentNumber: randomUUID() } });
     await acceptDocuments(sql, [document]);

@@ -138,8 +138,8 @@ export const DELIVERY_LIMITS = {
    */
   held_list_first_wait_ms: 20,
   held_list_last_wait_ms: 320,
-  /** Of so many documents that are being judged a list waits for the verdicts. */
-  held_listed_max: 100,
+  /** Among so many documents that are being judged, the youngest ones, a list looks for its own. */
+  held_listed_max: 1_000,
   /**
    * A status for a document whose own receipt is still under way is tried again: doubles from the first to the last.
    */

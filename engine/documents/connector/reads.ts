@@ -189,6 +189,9 @@ export interface ConnectorAsked {
   readonly limit: number;
 }
 
+/** The feeds that a list goes by. */
+const FEEDS = { inbound: ["received"], outbound: ["sent"], both: ["received", "sent"] } as const;
+
 /**
  * A page of what was sent and received, oldest first, in an order in which nothing appears behind a reader.
  * @throws Refusal REQUEST_INVALID for a cursor that is not of this list; TEMPORARY
@@ -212,7 +215,8 @@ export async function readConnectorDocuments(ports: ConnectorReadPorts, customer
     limit,
     now: ports.clock.now(),
   };
-  await settled(ports, { firmId: customer.firmId });
+  const feeds = FEEDS[direction ?? "both"];
+  await settled(ports, { firms: { firmId: customer.firmId }, showsJudged: direction !== "outbound", feeds });
   const found = await orTemporary(listConnectorDocuments(ports.sql, query));
   const { rows, nextCursor, hasMore } = pageOf(ports.cursors, list, { rows: found, limit, given: cursor });
   const documents: ConnectorDocument[] = [];

@@ -93,7 +93,7 @@ export interface InboxAsked {
 async function readPage({ sql, clock }: ReceivedPorts, firms: ReadFirms, { status, ...page }: InboxAsked) {
   const statuses = RECEIVED_STATES.filter((state) => status === undefined || WORDS[state] === status);
   const query = { firms, statuses, ...page, now: clock.now() };
-  await settled({ sql, clock }, firms);
+  await settled({ sql, clock }, { firms, showsJudged: statuses.includes("RECEIVED"), feeds: [] });
   const [rows, total] = await orTemporary(Promise.all([listFirmReceived(sql, query), countFirmReceived(sql, query)]));
   return {
     rows: rows.slice(0, page.limit),
@@ -181,7 +181,7 @@ export async function pullInbound(
     limit,
     now: clock.now(),
   };
-  await settled({ sql, clock }, { firmId });
+  await settled({ sql, clock }, { firms: { firmId }, showsJudged: true, feeds: ["received"] });
   const rows = await orTemporary(pullReceived(sql, query));
   const page = pageOf(cursors, list, { rows, limit, given });
   return { documents: page.rows.map(pulled), next_cursor: page.nextCursor, has_more: page.hasMore };

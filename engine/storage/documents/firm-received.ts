@@ -229,47 +229,59 @@ export async function pullReceived(sql: Sql, query: ReceivedPullQuery): Promise<
 interface NotYetListed {
   /** Received documents that are being judged. */
   readonly held: readonly string[];
-  /** While transactions before this one are open, what was committed beside them is in no pull; null for nothing. */
+  /** While transactions before this one are open, what was committed beside them is in no feed; null for nothing. */
   readonly before: string | null;
 }
 
-/** Whose lists, and since when a document that has no verdict yet may have one in a moment. */
+/** The feeds of one firm that a list goes by: of what it received, of what became of what it sent. */
+export type ListedFeed = "received" | "sent";
+
+/** Whose lists, what is in them, and since when a document that has no verdict yet may have one in a moment. */
 interface NotYetListedQuery {
   readonly firms: ReadFirms;
+  /** Whether a document that is being judged will be in them. */
+  readonly showsJudged: boolean;
+  readonly feeds: readonly ListedFeed[];
   readonly heldSince: Instant;
 }
 
 /**
- * What the lists of firms do not show yet, of what they have sent and received. What is young is looked for first, of
- * whomever it is, and then whose it is: it is little, and an integrator may have thousands of firms.
+ * What lists do not show yet. Documents that are being judged are looked for first, of whomever they are, and then whose
+ * they are: they are few, and an integrator may have thousands of firms. Only lists of one firm go by a feed.
  */
-export async function findNotYetListed(sql: Sql, { firms, heldSince }: NotYetListedQuery): Promise<NotYetListed> {
+export async function findNotYetListed(sql: Sql, query: NotYetListedQuery): Promise<NotYetListed> {
+  const { firms, showsJudged, feeds, heldSince } = query;
+  const firmId = "firmId" in firms ? firms.firmId : null;
   const [row] = await sql<NotYetListed[]>`
     with judged as materialized (
-      select id, firm_id from received_document where status = 'HELD' and received_at > ${isoInstant(heldSince)}
+      select id, firm_id from received_document
+      where ${showsJudged}::boolean and status = 'HELD' and received_at > ${isoInstant(heldSince)}
       order by received_at desc limit ${LIMITS.held_listed_max}
-    ), came as materialized (
-      select firm_id from received_document
-      where feed_transaction_id >= pg_snapshot_xmin(pg_current_snapshot()) and feed_position is not null
-      order by feed_transaction_id desc, feed_position desc limit ${LIMITS.held_listed_max}
-    ), told as materialized (
-      select firm_id from document_event
-      where transaction_id >= pg_snapshot_xmin(pg_current_snapshot()) and (feed or kind = 'document.queued')
-      order by transaction_id desc, position desc limit ${LIMITS.held_listed_max}
     )
     select array(select j.id::text from judged as j where ${isOneOf(sql, firms, sql`j.firm_id`)}) as held,
-      case when exists (select 1 from came as c where ${isOneOf(sql, firms, sql`c.firm_id`)})
-        or exists (select 1 from told as t where ${isOneOf(sql, firms, sql`t.firm_id`)})
+      case when ${feeds.includes("received")}::boolean and exists (
+          select 1 from received_document as r
+          where r.firm_id = ${firmId}::uuid and received_is_visible(r.status)
+            and coalesce(r.feed_transaction_id, '1'::xid8) >= pg_snapshot_xmin(pg_current_snapshot()))
+        or ${feeds.includes("sent")}::boolean and exists (
+          select 1 from document_event as e
+          where e.firm_id = ${firmId}::uuid and e.transaction_id >= pg_snapshot_xmin(pg_current_snapshot())
+            and (e.feed or e.kind = 'document.queued'))
         then pg_snapshot_xmax(pg_current_snapshot())::text end as before`;
   return row ?? { held: [], before: null };
 }
 
-/** Whether some of it is still not shown. */
-export async function isNotYetListed(sql: Sql, { held, before }: NotYetListed): Promise<boolean> {
+/** Whether some of it is still not shown: a verdict counts for a feed when the feed shows it. */
+export async function isNotYetListed(
+  sql: Sql,
+  { held, before }: NotYetListed,
+  { feeds }: Pick<NotYetListedQuery, "feeds">,
+): Promise<boolean> {
   const [row] = await sql<{ readonly hidden: boolean }[]>`
     select exists (
         select 1 from received_document where id = any (${[...held]}::uuid[])
-          and (status = 'HELD' or feed_transaction_id >= pg_snapshot_xmin(pg_current_snapshot()))
+          and (status = 'HELD' or ${feeds.includes("received")}::boolean
+            and feed_transaction_id >= pg_snapshot_xmin(pg_current_snapshot()))
       )
       or coalesce(pg_snapshot_xmin(pg_current_snapshot()) < ${before}::text::xid8, false) as hidden`;
   return row?.hidden === true;
