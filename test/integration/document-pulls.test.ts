@@ -273,7 +273,7 @@ test("the pull shows what was committed beside an open transaction, however much
     return [id, [() => slow.commit()]];
   }));
 
-test("lists wait for nothing that they would not show: an inbox for no transaction, what came for nothing that was sent", async () => {
+test("no list waits for what it would not show: an inbox for no transaction, what came for nothing that was sent", async () => {
   const firm = await newFirm();
   const row = newDocumentRow(firm.firmId, firm.participant);
   const slow = await openTransaction(db.url);

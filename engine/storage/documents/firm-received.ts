@@ -234,7 +234,7 @@ interface NotYetListed {
 }
 
 /** The feeds of one firm that a list goes by: of what it received, of what became of what it sent. */
-export type ListedFeed = "received" | "sent";
+type ListedFeed = "received" | "sent";
 
 /** Whose lists, what is in them, and since when a document that has no verdict yet may have one in a moment. */
 interface NotYetListedQuery {
@@ -246,8 +246,8 @@ interface NotYetListedQuery {
 }
 
 /**
- * What lists do not show yet. Documents that are being judged are looked for first, of whomever they are, and then whose
- * they are: they are few, and an integrator may have thousands of firms. Only lists of one firm go by a feed.
+ * What lists do not show yet. Documents that are being judged are looked for first, of whomever they are, and then
+ * whose they are: they are few, and an integrator may have thousands of firms. Only lists of one firm go by a feed.
  */
 export async function findNotYetListed(sql: Sql, query: NotYetListedQuery): Promise<NotYetListed> {
   const { firms, showsJudged, feeds, heldSince } = query;
