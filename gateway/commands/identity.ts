@@ -1,5 +1,6 @@
 /** `kurier firms|integrators|keys create` and `keys list`: what an operator must do without SQL. */
 import { startActors } from "../../actors/system.js";
+import { tenantName } from "../../engine/identity/registration.js";
 import type { ParticipantFault } from "../../engine/identity/registration.js";
 import { tenantKind, tenantsThroughActors } from "../../actors/tenant.js";
 import type { Tenants } from "../../actors/tenant.js";
@@ -21,7 +22,7 @@ import { isScope, SCOPES } from "../../engine/base/scopes.js";
 import type { Scope } from "../../engine/base/scopes.js";
 import { listKeys } from "../../engine/storage/identity/keys.js";
 import type { Sql } from "../../engine/storage/sql.js";
-import { complain, print } from "./terminal.js";
+import { complain, print, printRow } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ParsedArguments } from "./command.js";
 import { withDatabase } from "./database.js";
@@ -75,6 +76,14 @@ const PARTICIPANT_FAULTS: Readonly<Record<ParticipantFault, string>> = {
   participant_of_provider: "--participant is a service provider's (scheme 0242); give the firm an id of its own.",
 };
 
+/** @throws UsageError for a name that no list could show */
+function nameIn(name: string): string {
+  const read = tenantName.safeParse(name);
+  if (!read.success)
+    throw new UsageError(`--name has 1 to ${LIMITS.firm_name_chars_max} characters, none of them a control character.`);
+  return read.data;
+}
+
 const FACT_OPTIONS = ["ico", "ic-dph", "street", "city", "zip"] as const;
 
 /** What the options say of a firm. @throws UsageError naming the option that is wrong */
@@ -102,7 +111,8 @@ const firmsSetCommand: Command = {
     const parsed = parseArguments(args, { options: ["firm", "name", ...FACT_OPTIONS] });
     const firmId = parseFirmId(required(parsed, "firm"));
     if (firmId === undefined) throw new UsageError("--firm must be the id of a firm.");
-    const changes = { name: parsed.options.get("name"), ...factsOf(parsed) };
+    const name = parsed.options.get("name");
+    const changes = { ...factsOf(parsed), ...(name === undefined ? {} : { name: nameIn(name) }) };
     const isChanged = await withDatabase(loadConfig(), ({ sql }) =>
       changeFirm({ sql, clock: systemClock }, firmId, changes),
     );
@@ -121,14 +131,13 @@ const firmsCreateCommand: Command = {
   ],
   run: async (args) => {
     const parsed = parseArguments(args, { options: ["name", "participant", ...FACT_OPTIONS] });
+    const name = nameIn(required(parsed, "name"));
     const facts = factsOf(parsed);
     const config = loadConfig();
     const participantId = parseParticipantId(required(parsed, "participant"));
     if (participantId === undefined)
       throw new UsageError("--participant must be <scheme>:<id>, for example 0245:2020202020.");
-    const made = await withTenants(config, (tenants) =>
-      tenants.makeFirm({ name: required(parsed, "name"), participantId, ...facts }),
-    );
+    const made = await withTenants(config, (tenants) => tenants.makeFirm({ name, participantId, ...facts }));
     if (typeof made === "string") throw new UsageError(PARTICIPANT_FAULTS[made]);
     const registered = registersNewFirms(config) ? await registerNewFirm(config, participantId) : undefined;
     printRecord({ ...made, participantId, ...(registered === undefined ? {} : { registration: registered }) });
@@ -142,8 +151,8 @@ const integratorsCreateCommand: Command = {
   usage: ["kurier integrators create --name NAME", "Prints the ids and the secret, which is shown this once."],
   run: async (args) => {
     const parsed = parseArguments(args, { options: ["name"] });
+    const integrator = { name: nameIn(required(parsed, "name")) };
     const config = loadConfig();
-    const integrator = { name: required(parsed, "name") };
     printRecord({ ...(await withTenants(config, (tenants) => tenants.makeIntegrator(integrator))) });
     return EXIT.ok;
   },
@@ -196,9 +205,7 @@ const keysListCommand: Command = {
     const owner = ownerOf(parseArguments(args, { options: ["firm", "integrator"] }));
     await withDatabase(loadConfig(), async ({ sql }) => {
       for (const key of await listKeys(sql, owner, LIMITS.operator_page_max)) {
-        print(
-          [key.id, key.prefix, key.active ? "active" : "inactive", key.name ?? "", key.scopes.join(" ")].join("  "),
-        );
+        printRow([key.id, key.prefix, key.active ? "active" : "inactive", key.name ?? "", key.scopes.join(" ")]);
       }
     });
     return EXIT.ok;

@@ -17,6 +17,14 @@ export const print = (line = ""): void => {
   stdout.write(`${line}\n`);
 };
 
+/** Words of others on one line: what would end it, move the cursor or turn the text round is a dot. */
+export const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, "·");
+
+/** One line of a list on standard output, whose cells may be words of others. */
+export const printRow = (cells: readonly string[]): void => {
+  print(cells.map(plain).join("  "));
+};
+
 /** One line on standard error. */
 export const complain = (line: string): void => {
   stderr.write(`${line}\n`);

@@ -12,7 +12,7 @@ import { invalidates, LANGUAGES } from "../../validators/report.js";
 import type { Finding, Language, Report } from "../../validators/report.js";
 import type { ValidateOptions } from "../../validators/protocol.js";
 import type { Packs } from "../../validators/selection/packs.js";
-import { colour, complain, print, readStandardInput } from "./terminal.js";
+import { colour, complain, plain, print, readStandardInput } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode, ParsedArguments } from "./command.js";
 import { idList, readable } from "./rules/directory.js";
@@ -87,9 +87,9 @@ const COLOURS = { fatal: "red", error: "red", warning: "yellow", information: "d
 
 function showFinding(file: string, { ruleId, severity, location, line, column, value, message }: Finding): void {
   const place = [file, line, column].filter((part) => part !== undefined).join(":");
-  const said = value === undefined ? "" : ` ${colour("dim", `[${value}]`)}`;
+  const said = value === undefined ? "" : ` ${colour("dim", `[${plain(value)}]`)}`;
   print(
-    `${place}: ${colour(COLOURS[severity], severity)} ${colour("bold", ruleId)} ${message}${said} ${colour("dim", location)}`,
+    `${place}: ${colour(COLOURS[severity], severity)} ${colour("bold", ruleId)} ${plain(message)}${said} ${colour("dim", location)}`,
   );
 }
 

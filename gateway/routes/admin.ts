@@ -13,6 +13,7 @@ import {
 import type { DocumentId, FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import { FIRM_FACTS } from "../../engine/identity/firm-facts.js";
 import type { FirmFacts } from "../../engine/identity/firm-facts.js";
+import { tenantName } from "../../engine/identity/registration.js";
 import type { NewTenantFirm } from "../../engine/identity/registration.js";
 import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
 import type { OutboundState } from "../../engine/lifecycle/document.js";
@@ -86,7 +87,6 @@ const COMMON = {
   errors: ["TEMPORARY"],
   tag: "Operations",
 } as const;
-const name = z.string().min(1).max(255);
 const json = z.record(z.string(), z.unknown());
 const list = (of: string) => ({ 200: { description: of, schema: json } });
 
@@ -166,7 +166,7 @@ const tenantRows = (ports: AdminPorts): readonly Route[] => [
     summary: "Create a firm with one participant and one key",
     request: {
       body: z.strictObject({
-        name,
+        name: tenantName,
         participantId: z.string().transform((value, context): ParticipantId => {
           const parsed = parseParticipantId(value);
           if (parsed === undefined) context.addIssue({ code: "custom", message: "must be <scheme>:<id>" });
@@ -194,7 +194,7 @@ const tenantRows = (ports: AdminPorts): readonly Route[] => [
           return parsed ?? z.NEVER;
         }),
       }),
-      body: z.strictObject({ name: name.optional(), ...FIRM_FACTS }),
+      body: z.strictObject({ name: tenantName.optional(), ...FIRM_FACTS }),
     },
     responses: { 200: { description: "The firm's id.", schema: json } },
     handler: async ({ params, body }) => {
@@ -217,7 +217,7 @@ const tenantRows = (ports: AdminPorts): readonly Route[] => [
     method: "POST",
     path: "/integrators",
     summary: "Create an integrator with one central key",
-    request: { body: z.strictObject({ name }) },
+    request: { body: z.strictObject({ name: tenantName }) },
     responses: { 201: { description: "The ids and the secret, shown once.", schema: json } },
     handler: async ({ body }) => ({ status: 201, body: { ...(await ports.createIntegrator(body)) } }),
   }),

@@ -99,6 +99,26 @@ describe("an engine", () => {
     expect([answer.status, await answer.json()]).toMatchObject([400, { error: { field: "participantId" } }]);
   });
 
+  test("POST /admin/integrators refuses a name with a control character and names the member", async () => {
+    const { engine } = await start({ ENVIRONMENT: "production", ADMIN_TOKEN: TOKEN });
+    for (const [name, status] of [
+      ["two\nlines", 400],
+      ["\u009b31m", 400],
+      ["Partner s. r. o.", 201],
+    ] as const) {
+      const answer = await fetch(`${engine.adminUrl}/admin/integrators`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+        body: JSON.stringify({ name }),
+      });
+      expect([name, answer.status, await answer.json()]).toMatchObject([
+        name,
+        status,
+        status === 400 ? { error: { field: "name" } } : {},
+      ]);
+    }
+  });
+
   test("D-367: what stands of a firm in its invoices is given when it is made and later; what is not given stays, and what is wrong is named", async () => {
     const { engine } = await start({ ENVIRONMENT: "production", ADMIN_TOKEN: TOKEN });
     const ask = async (method: string, path: string, body: Readonly<Record<string, string>>) => {

@@ -193,6 +193,14 @@ test("the command line lists integrators with their approval, firms, keys and la
   expect(behind.said.trimEnd().split("\n")).toEqual(rows.slice(1));
 });
 
+test("a name of an integrator that was stored with a new line and a colour is one line without a colour", async () => {
+  const { integratorId } = await partner();
+  await db.sql`update integrator set name = ${"Partner\n\u001b[31mapproved"} where id = ${integratorId}`;
+  const { said } = await integrators("");
+  expect(said).not.toMatch(/[^\P{Cc}\n]/u);
+  expect(said.split("\n").find((row) => row.startsWith(integratorId))).toContain("  Partner··[31mapproved  sandbox  ");
+});
+
 test("the command line approves and withdraws for a reason, which the operators' record has, and refuses what it cannot do", async () => {
   const { integratorId } = await partner();
   const withdrawn = await integrators(" withdraw", integratorId, "--reason", "it sent for firms that it had lost");

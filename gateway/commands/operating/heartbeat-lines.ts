@@ -2,6 +2,7 @@
 import { figuresOf, instantText, sectionsOf } from "../../web/console/heartbeat.js";
 import type { Heartbeat } from "../../web/console/heartbeat.js";
 import type { Cell, Section, Tone } from "../../web/console/sections.js";
+import { plain } from "../terminal.js";
 
 /** Marks of a value that a reader without colours sees, too. */
 const MARKS: Readonly<Record<Tone, string>> = { well: "", late: " ?", bad: " !" };
@@ -10,9 +11,6 @@ const MARKS: Readonly<Record<Tone, string>> = { well: "", late: " ?", bad: " !" 
 type Paint = (tone: Tone, text: string) => string;
 
 const shown = ({ text, tone = "well" }: Cell): string => `${text}${MARKS[tone]}`;
-
-/** Texts come from other access points and from firms: nothing in them moves the cursor. */
-const plain = (text: string): string => text.replace(/[^\x20-\x7e\u00a0-\u{10ffff}]/gu, "·");
 
 function tableLines({ title, columns, rows, empty }: Section, paint: Paint): readonly string[] {
   if (rows.length === 0) return ["", title, `  ${empty}`];

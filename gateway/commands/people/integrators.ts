@@ -10,21 +10,20 @@ import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
 import { withDatabase } from "../database.js";
 import { withTenants } from "../identity.js";
-import { complain, print } from "../terminal.js";
+import { complain, printRow } from "../terminal.js";
 
 /** Counts end at a bound, and say so. */
 const counted = (count: number): string => (count === LIMITS.console_counted_max ? `${count} or more` : String(count));
 
-const lineOf = (one: IntegratorSheet, environment: string): string =>
-  [
-    one.id,
-    one.name,
-    environment,
-    `${one.isApproved ? "approved" : "not approved"} since ${isoInstant(one.since.getTime())}`,
-    `firms ${counted(one.firms)}`,
-    `keys ${counted(one.keys)}`,
-    one.lastUsedAt === null ? "never used" : `last used ${isoInstant(one.lastUsedAt.getTime())}`,
-  ].join("  ");
+const cellsOf = (one: IntegratorSheet, environment: string): readonly string[] => [
+  one.id,
+  one.name,
+  environment,
+  `${one.isApproved ? "approved" : "not approved"} since ${isoInstant(one.since.getTime())}`,
+  `firms ${counted(one.firms)}`,
+  `keys ${counted(one.keys)}`,
+  one.lastUsedAt === null ? "never used" : `last used ${isoInstant(one.lastUsedAt.getTime())}`,
+];
 
 const integratorIn = (text: string | undefined): IntegratorId => {
   const id = parseIntegratorId(text ?? "");
@@ -48,7 +47,7 @@ const listCommand: Command = {
     const config = loadConfig();
     await withDatabase(config, async ({ sql }) => {
       for (const one of await listIntegratorSheets(sql, { after, limit: LIMITS.operator_page_max }))
-        print(lineOf(one, config.ENVIRONMENT));
+        printRow(cellsOf(one, config.ENVIRONMENT));
     });
     return EXIT.ok;
   },
@@ -85,7 +84,7 @@ const decisionCommand = ({ verb, isAuthorized, summary, usage }: Decision): Comm
       complain("There is no integrator of this id.");
       return EXIT.failed;
     }
-    print(lineOf(now, config.ENVIRONMENT));
+    printRow(cellsOf(now, config.ENVIRONMENT));
     if (config.ENVIRONMENT === "sandbox") complain("This is a sandbox, where integrators act without an approval.");
     return EXIT.ok;
   },

@@ -7,7 +7,7 @@ import { listOAuthPrograms, registerOAuthProgram } from "../../../engine/identit
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
 import { withDatabase } from "../database.js";
-import { print } from "../terminal.js";
+import { print, printRow } from "../terminal.js";
 
 const createCommand: Command = {
   name: "oauth-clients create",
@@ -44,8 +44,7 @@ const listCommand: Command = {
   run: async (args) => {
     parseArguments(args, {});
     await withDatabase(loadConfig(), async ({ sql }) => {
-      for (const { id, name, redirectUris } of await listOAuthPrograms(sql))
-        print([id, name, ...redirectUris].join("  "));
+      for (const { id, name, redirectUris } of await listOAuthPrograms(sql)) printRow([id, name, ...redirectUris]);
     });
     return EXIT.ok;
   },

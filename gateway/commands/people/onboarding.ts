@@ -15,7 +15,7 @@ import { setManagedBilling } from "../../../engine/storage/identity/onboarding/r
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
 import { withDatabase } from "../database.js";
-import { print } from "../terminal.js";
+import { print, printRow } from "../terminal.js";
 
 /** Runs `use` with the onboarding of the database; a refusal becomes a sentence for the operator. */
 const withOnboarding = (use: (onboarding: Onboarding) => Promise<void>): Promise<void> => {
@@ -79,7 +79,7 @@ const listCommand: Command = {
       throw new UsageError(`--status is one of ${ONBOARDING_STATES.join(", ")}.`);
     await withOnboarding(async (onboarding) => {
       for (const request of await onboarding.list(status))
-        print([request.id, request.status, request.dic, request.customerRef, request.integratorId].join("  "));
+        printRow([request.id, request.status, request.dic, request.customerRef, request.integratorId]);
     });
     return EXIT.ok;
   },

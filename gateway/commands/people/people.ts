@@ -16,7 +16,7 @@ import { mailerOf } from "../../start/people.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command, ParsedArguments } from "../command.js";
 import { withDatabase } from "../database.js";
-import { print } from "../terminal.js";
+import { print, printRow } from "../terminal.js";
 
 /** Runs `use` with the people of the database; letters leave before it returns. */
 const withPeople = <T>(config: Config, use: (people: People) => Promise<T>): Promise<T> =>
@@ -95,7 +95,7 @@ const listCommand: Command = {
   run: async (args) => {
     const owner = ownerOf(parseArguments(args, { options: ["firm", "integrator"] }));
     for (const member of await withPeople(loadConfig(), (people) => people.members(owner)))
-      print([member.email, member.role, member.name].join("  "));
+      printRow([member.email, member.role, member.name]);
     return EXIT.ok;
   },
 };

@@ -20,7 +20,7 @@ import { openWhiteLabelRegistry } from "../../start/white-label.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command, ExitCode } from "../command.js";
 import { withDatabase } from "../database.js";
-import { complain, print, readStandardInput } from "../terminal.js";
+import { complain, print, printRow, readStandardInput } from "../terminal.js";
 
 /** What a refusal ends the command with, and what an operator is told; all others may be repeated later. */
 const REFUSED: Partial<Record<ErrorName, { readonly code: ExitCode; readonly sentence: string }>> = {
@@ -139,9 +139,7 @@ const listCommand: Command = {
       throw new UsageError(`--status is one of ${WHITE_LABEL_STATES.join(", ")}.`);
     await withDatabase(loadConfig(), async ({ sql }) => {
       for (const row of await listWhiteLabel(sql, status, LIMITS.operator_page_max))
-        print(
-          [row.id, row.operationType, row.status, row.participant, row.customerRef, row.errorCode ?? ""].join("  "),
-        );
+        printRow([row.id, row.operationType, row.status, row.participant, row.customerRef, row.errorCode ?? ""]);
     });
     return EXIT.ok;
   },
