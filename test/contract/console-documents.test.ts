@@ -292,8 +292,14 @@ test("a key's page says whose it is and what it may, and ends it; pages of keys 
   await expect(tokenOf(running, scoped)).rejects.toThrow();
 });
 
-test("a place that is no id begins a list anew, and what no name can hold is refused with 400", async () => {
+test("a place that is no id begins a list anew, one that nothing has is 404, and what no name can hold is refused with 400", async () => {
+  const { firmId } = running.sandbox.sender;
   for (const [path, status] of [
+    [`integrators?after=${randomUUID()}`, 404],
+    [`firms?after=${randomUUID()}`, 404],
+    [`firms?q=x&after=${randomUUID()}`, 404],
+    [`firms?q=${encodeURIComponent("nobody is called so")}&after=${firmId}`, 200],
+    [`firms?q=0245%3A2120000099&after=${randomUUID()}`, 200],
     ["integrators?after=x", 200],
     ["firms?q=x&after=x", 200],
     ["firms?q=%00", 400],

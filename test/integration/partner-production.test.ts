@@ -182,7 +182,7 @@ async function integrators(name: string, ...args: readonly string[]) {
   }
 }
 
-test("the command line lists integrators with their approval, firms, keys and last use, and goes on behind any of them", async () => {
+test("the command line lists integrators with their approval, firms, keys and last use, goes on behind any of them, and refuses to behind none", async () => {
   const { integratorId } = await partner();
   await bind(db, clock, integratorId, (await company()).firmId);
   const rows = (await integrators("")).said.trimEnd().split("\n");
@@ -191,6 +191,10 @@ test("the command line lists integrators with their approval, firms, keys and la
   );
   const behind = await integrators(" list", "--after", rows[0]?.split("  ")[0] ?? "");
   expect(behind.said.trimEnd().split("\n")).toEqual(rows.slice(1));
+  const last = await integrators(" list", "--after", rows.at(-1)?.split("  ")[0] ?? "");
+  expect([last.code, last.said]).toEqual([0, ""]);
+  const unknown = await integrators(" list", "--after", randomUUID());
+  expect([unknown.code, unknown.said]).toEqual([1, "There is no integrator of this id.\n"]);
 });
 
 test("a name of an integrator that was stored with a new line and a colour is one line without a colour", async () => {

@@ -31,6 +31,8 @@ const integratorIn = (text: string | undefined): IntegratorId => {
   return id;
 };
 
+const UNKNOWN = "There is no integrator of this id.";
+
 const USAGE = [
   "kurier integrators [list] [--after ID]",
   `By name, at most ${LIMITS.operator_page_max} lines: id, name, environment, approval for production, firms, active keys, last use of a key. --after goes on behind the last one.`,
@@ -45,11 +47,16 @@ const listCommand: Command = {
     if (values.length > 0) throw new UsageError("The list takes no names; see kurier integrators --help.");
     const after = options.has("after") ? integratorIn(options.get("after")) : undefined;
     const config = loadConfig();
-    await withDatabase(config, async ({ sql }) => {
-      for (const one of await listIntegratorSheets(sql, { after, limit: LIMITS.operator_page_max }))
-        printRow(cellsOf(one, config.ENVIRONMENT));
+    return withDatabase(config, async ({ sql }) => {
+      const read = await listIntegratorSheets(sql, { after, limit: LIMITS.operator_page_max });
+      // Nothing is behind the last integrator, and behind one that is not there.
+      if (after !== undefined && read.length === 0 && (await findIntegratorSheet(sql, after)) === undefined) {
+        complain(UNKNOWN);
+        return EXIT.failed;
+      }
+      for (const one of read) printRow(cellsOf(one, config.ENVIRONMENT));
+      return EXIT.ok;
     });
-    return EXIT.ok;
   },
 };
 
@@ -81,7 +88,7 @@ const decisionCommand = ({ verb, isAuthorized, summary, usage }: Decision): Comm
       return outcome === "unknown" ? undefined : findIntegratorSheet(sql, id);
     });
     if (now === undefined) {
-      complain("There is no integrator of this id.");
+      complain(UNKNOWN);
       return EXIT.failed;
     }
     printRow(cellsOf(now, config.ENVIRONMENT));

@@ -31,8 +31,8 @@ interface ListAsked {
 }
 
 interface PagesPorts extends ConsolePorts {
-  /** Each @throws Refusal TEMPORARY */
-  readonly lists: Readonly<Record<ListPage, (asked: ListAsked) => Promise<Sheet>>>;
+  /** Each answers undefined where nothing has the id that it should go on behind. @throws Refusal TEMPORARY */
+  readonly lists: Readonly<Record<ListPage, (asked: ListAsked) => Promise<Sheet | undefined>>>;
   /** Each answers undefined where there is none. @param after  the last row of the page before, where it has several */
   readonly sheets: Readonly<Record<IdPage, (id: string, after: string | undefined) => Promise<Sheet | undefined>>>;
   /**
@@ -69,7 +69,7 @@ const listRow = (ports: PagesPorts, name: ListPage): Route =>
     method: "GET",
     path: `/${name}`,
     summary: `The page ${name}`,
-    errors: ["TEMPORARY"],
+    errors: ["NOT_FOUND", "TEMPORARY"],
     request: { query },
     handler: (request) => {
       const { q: text = "", after, done } = request.query;

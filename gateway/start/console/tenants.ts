@@ -36,15 +36,24 @@ const LIMIT = LIMITS.console_page_max + 1;
 /** Company, tax and VAT ids, as people type them. */
 const NUMBER = /^(?:SK)?\d{8,12}$/i;
 
-export async function firmsList({ sql }: Ports, { text, after }: ListAsked): Promise<Sheet> {
+/** Whether a page is empty because nothing has the id that it should go on behind. */
+const isBehindNothing = async (
+  read: readonly unknown[],
+  after: string | undefined,
+  find: (id: string) => Promise<object | undefined>,
+): Promise<boolean> => after !== undefined && read.length === 0 && (await orTemporary(find(after))) === undefined;
+
+/** @returns undefined where `after` is no firm's id */
+export async function firmsList({ sql }: Ports, { text, after }: ListAsked): Promise<Sheet | undefined> {
   const wanted = text.trim();
   const number = wanted.replace(/\s+/g, "").toLowerCase();
   const isNumber = NUMBER.test(number) || parseParticipantId(number) !== undefined;
+  // What has a number is on one page.
+  const behind = isNumber ? undefined : parseUuid(after ?? "");
   const read = await orTemporary(
-    isNumber
-      ? listFirmsByNumber(sql, number)
-      : listFirmsByName(sql, { begin: wanted, after: parseUuid(after ?? ""), limit: LIMIT }),
+    isNumber ? listFirmsByNumber(sql, number) : listFirmsByName(sql, { begin: wanted, after: behind, limit: LIMIT }),
   );
+  if (await isBehindNothing(read, behind, (id) => findFirmSheet(sql, id))) return undefined;
   const { shown, next } = pageOf(
     read,
     (last) =>
@@ -86,8 +95,11 @@ const approvalCell = ({ isApproved, since }: IntegratorSheet, { environment }: P
   tone: isApproved || environment === "sandbox" ? "well" : "late",
 });
 
-export async function integratorsList(ports: Ports, { after }: ListAsked): Promise<Sheet> {
-  const read = await orTemporary(listIntegratorSheets(ports.sql, { after: parseUuid(after ?? ""), limit: LIMIT }));
+/** @returns undefined where `after` is no integrator's id */
+export async function integratorsList(ports: Ports, { after }: ListAsked): Promise<Sheet | undefined> {
+  const behind = parseUuid(after ?? "");
+  const read = await orTemporary(listIntegratorSheets(ports.sql, { after: behind, limit: LIMIT }));
+  if (await isBehindNothing(read, behind, (id) => findIntegratorSheet(ports.sql, id))) return undefined;
   const { shown, next } = pageOf(read, (last) => `/console/integrators?after=${last}`);
   return {
     title: "Integrators",
