@@ -73,8 +73,12 @@ export const COMMAND_FILES: readonly CommandFile[] = [
   { words: ["bench"], load: async () => (await import("./commands/measuring/report.js")).reportCommands },
 ];
 
-const load = async (files: readonly CommandFile[]): Promise<readonly Command[]> =>
-  (await Promise.all(files.map((file) => file.load()))).flat();
+/** One after another: Node opens the files of everything that it loads at once. */
+async function load(files: readonly CommandFile[]): Promise<readonly Command[]> {
+  const commands: Command[] = [];
+  for (const file of files) commands.push(...(await file.load()));
+  return commands;
+}
 
 async function help(): Promise<void> {
   const commands = await load(COMMAND_FILES);

@@ -1,8 +1,10 @@
 /**
- * Goal: clients never take away the files that the engine needs for Postgres, evidence and its own connections.
+ * Goal: clients never take away the files that the engine needs for Postgres, evidence and its own connections,
+ * and help needs few of its own.
  * Method: more connections than a listener may have, over both forms; then a whole engine with 256 files, while 600
- * connections are kept open to it.
+ * connections are kept open to it; help with 150.
  */
+import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
@@ -11,16 +13,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 
+import { buildIfNeeded } from "../../deploy/build.mjs";
 import { LIMITS } from "../../engine/base/limits.js";
 import { runningEmbeddedPostgres } from "../../engine/embedded/embedded.js";
 import { openSql } from "../../engine/storage/sql.js";
 import { connectionsMax } from "../../engine/base/files/open-files.js";
+import { COMMAND_FILES } from "../../gateway/cli.js";
 import { route } from "../../gateway/contract/route.js";
 import { accessToken, invoiceXml, sapi, send, sendParts } from "../support/engine.js";
 import type { Mailbox } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { serverForms, startGateway, WireClient } from "../support/gateway.js";
-import { killEverythingOn, startEngineProcess } from "../support/process.js";
+import { killEverythingOn, PROJECT, startEngineProcess } from "../support/process.js";
 import type { EngineProcess } from "../support/process.js";
 
 const hello = route({
@@ -41,6 +45,18 @@ test("connections of clients have a share of the files, at least one and never m
   expect(connectionsMax(LIMITS.connections_share, 256)).toBe(96);
   expect(connectionsMax(LIMITS.connections_share, 1)).toBe(1);
   expect(connectionsMax(LIMITS.connections_share, Infinity)).toBe(LIMITS.connections_max);
+});
+
+test("kurier --help shows every command to a process with 150 files", async () => {
+  await buildIfNeeded();
+  const { status, stdout, stderr } = spawnSync(
+    "/bin/sh",
+    ["-c", 'ulimit -n 150 && exec "$@"', "sh", process.execPath, join(PROJECT, "gateway/kurier.mjs"), "--help"],
+    { encoding: "utf8" },
+  );
+  expect([status, stderr]).toEqual([0, ""]);
+  const shown = new Set([...stdout.matchAll(/^ {2}(\S+)/gmu)].map(([, word]) => word));
+  expect(shown).toEqual(new Set(COMMAND_FILES.flatMap(({ words }) => words)));
 });
 
 describe.each(serverForms)("connections over %s", (form) => {
