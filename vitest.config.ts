@@ -5,7 +5,7 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { SlowestFirst } from "./test/support/slowest-first.js";
 
 /** These measure a process, or change what a process has one of; each file has a process of its own. */
-const ALONE = ["test/bulkheads/**/*.test.ts", "test/fuzz/**/*.test.ts", "test/integration/validation-hostile.test.ts"];
+const ALONE = ["test/bulkheads/turns.test.ts", "test/fuzz/**/*.test.ts", "test/integration/validation-hostile.test.ts"];
 const OTHERWISE = ["test/interop/**", "test/faults/**", "test/clients/**", "dist/**", ...configDefaults.exclude];
 
 const common = { testTimeout: 60_000, hookTimeout: 120_000, pool: "forks" } as const;

@@ -110,6 +110,18 @@ describe("keys of firms", () => {
     expect(readFileSync(join(folder, `${firms[0] ?? ""}.key`), "utf8")).toMatch(/^[0-9a-f]{16} \S{80}\n$/);
   });
 
+  test("keys of firms that another process makes, just when one has seen that there is none, are no lost ones", async () => {
+    const [firmId, other] = [newFirm(), await start(db.another())];
+    const late = new Proxy(db.sql, {
+      apply: async (target, self, given: unknown[]) => {
+        if (String(given[0]).includes("from firm_key_made where firm_id")) await sealed(other, firmId);
+        return Reflect.apply(target, self, given) as unknown;
+      },
+    });
+    const [keyId, octets] = await sealed(await start(late), firmId);
+    expect(other.sealer.open(keyId, octets, "row").toString()).toBe("words");
+  });
+
   test("keys of firms that a process made and died before it used them are whole, and are those that the next one uses", async () => {
     await buildIfNeeded();
     const keyring = await start(db.sql);

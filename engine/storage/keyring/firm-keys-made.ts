@@ -8,15 +8,24 @@ import type { FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
 import { FirmKeyFailure } from "./firm-key-files.js";
-import type { FirmKeyFiles } from "./firm-key-files.js";
+import type { FirmKeyFiles, WrappedKey } from "./firm-key-files.js";
 
-/** @throws FirmKeyFailure for a firm that has had a key */
-export async function refuseSecondKey(sql: Sql, firmId: FirmId): Promise<void> {
+/** The stored key of a firm; undefined for one that never had one. @throws FirmKeyFailure where it is lost */
+export async function readKeyOnce(
+  sql: Sql,
+  files: Pick<FirmKeyFiles, "read">,
+  firmId: FirmId,
+): Promise<WrappedKey | undefined> {
+  const stored = await files.read(firmId);
+  if (stored !== undefined) return stored;
   const rows = await sql`select 1 from firm_key_made where firm_id = ${firmId}`;
-  if (rows.length > 0)
-    throw new FirmKeyFailure(
-      `The key of the firm ${firmId} is lost from FIRM_KEYS, and no second one is made; restore its file from a copy.`,
-    );
+  if (rows.length === 0) return undefined;
+  // Another process may have made it since; its file comes before what is remembered.
+  const made = await files.read(firmId);
+  if (made !== undefined) return made;
+  throw new FirmKeyFailure(
+    `The key of the firm ${firmId} is lost from FIRM_KEYS, and no second one is made; restore its file from a copy.`,
+  );
 }
 
 /** Remembers that firms have keys. Safe to repeat, and from several nodes at once. */

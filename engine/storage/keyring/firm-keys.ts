@@ -15,7 +15,7 @@ import type { KeyBox, Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
 import { FirmKeyFailure, FirmKeyGone, openFirmKeyFiles } from "./firm-key-files.js";
 import type { FirmKeyFiles, WrappedKey } from "./firm-key-files.js";
-import { refuseSecondKey, rememberKeys, rememberOlderKeys } from "./firm-keys-made.js";
+import { readKeyOnce, rememberKeys, rememberOlderKeys } from "./firm-keys-made.js";
 import { MasterKeyError } from "./keyring.js";
 import type { Keyring } from "./keyring.js";
 
@@ -72,9 +72,7 @@ function holdBoxes({ sql, files, name, ring, clock }: KeyRoom): FirmBoxes {
     make: async (firmId) => {
       const box = known(firmId);
       if (box !== undefined) return box;
-      const stored = await files.read(firmId);
-      if (stored === undefined) await refuseSecondKey(sql, firmId);
-      const wrapped = stored ?? (await files.add(firmId, newKey(firmId), name));
+      const wrapped = (await readKeyOnce(sql, files, firmId)) ?? (await files.add(firmId, newKey(firmId), name));
       await rememberKeys(sql, [firmId], clock);
       return hold(firmId, wrapped);
     },
