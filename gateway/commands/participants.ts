@@ -8,7 +8,7 @@ import { isoInstant, systemClock } from "../../engine/base/clock.js";
 import { ConfigError, loadConfig } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
 import { Refusal } from "../../engine/base/errors.js";
-import { parseParticipantId } from "../../engine/base/ids.js";
+import { parseParticipantId, participantKey } from "../../engine/base/ids.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
@@ -18,7 +18,7 @@ import { openRegistrationPorts } from "../../engine/peppol/discovery/registratio
 import { REGISTRATION_RESULTS } from "../../engine/peppol/discovery/registrations.js";
 import type { RegistrationResult, RegistrationResultKind } from "../../engine/peppol/discovery/registrations.js";
 import { isMigrationKey } from "../../engine/peppol/discovery/sml-registry.js";
-import { listRegistrations, REGISTRATION_STATES } from "../../engine/storage/registrations.js";
+import { findRegistration, listRegistrations, REGISTRATION_STATES } from "../../engine/storage/registrations.js";
 import { openMasterKeys } from "../start/data-dir.js";
 import { complain, print } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
@@ -146,6 +146,15 @@ function settledStateOf({ options }: ParsedArguments): "registered" | "unregiste
   return state;
 }
 
+/** The key of the participant that a list goes on behind. */
+function afterOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const participant = parseParticipantId(text);
+  if (participant === undefined)
+    throw new UsageError("--after must be <scheme>:<id>, as the last line of the list before has it.");
+  return participantKey(participant);
+}
+
 const listCommand: Command = {
   name: "participants list",
   summary: "List the registrations of participants in the network.",
@@ -158,12 +167,13 @@ const listCommand: Command = {
     const state = REGISTRATION_STATES.find((known) => known === options.get("state"));
     if (options.has("state") && state === undefined)
       throw new UsageError(`--state must be one of ${REGISTRATION_STATES.join(", ")}.`);
-    await withDatabase(loadConfig(), async ({ sql }) => {
-      for (const row of await listRegistrations(sql, {
-        state,
-        after: options.get("after")?.toLowerCase() ?? "",
-        limit: LIMITS.operator_page_max,
-      })) {
+    const after = afterOf(options.get("after"));
+    return withDatabase(loadConfig(), async ({ sql }) => {
+      if (after !== undefined && (await findRegistration(sql, after)) === undefined) {
+        complain(SENTENCES.not_registered);
+        return EXIT.failed;
+      }
+      for (const row of await listRegistrations(sql, { state, after: after ?? "", limit: LIMITS.operator_page_max })) {
         const prepared =
           row.migrationPreparedAt === undefined ? [] : [`migration prepared ${isoInstant(row.migrationPreparedAt)}`];
         print(
@@ -177,8 +187,8 @@ const listCommand: Command = {
           ].join("  "),
         );
       }
+      return EXIT.ok;
     });
-    return EXIT.ok;
   },
 };
 

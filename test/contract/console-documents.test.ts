@@ -308,7 +308,7 @@ test("a place that is no id begins a list anew, one that nothing has is 404, and
     expect([path, (await visitor.get(`/console/${path}`)).status]).toEqual([path, status]);
 });
 
-test("an integrator's keys for single firms are read page by page, each once", async () => {
+test("an integrator's keys for single firms are read page by page, each once, and behind none that it has not", async () => {
   const { integratorId } = await newPartner(running);
   const wanted = LIMITS.console_page_max + 2;
   await running.db.sql`
@@ -328,6 +328,13 @@ test("an integrator's keys for single firms are read page by page, each once", a
   const first = await visitor.get(`/console/integrators/${integratorId}`);
   const rest = await visitor.get(/<a href="([^"]*)" rel="next">/.exec(first.text)?.[1] ?? "");
   expect([scopedOn(first).length, scopedOn(rest).length]).toEqual([LIMITS.console_page_max, 2]);
+  const place = `/console/integrators/${integratorId}?after=`;
+  const last = scopedOn(rest).at(-1) ?? "";
+  const behindLast = await visitor.get(`${place}${last}`);
+  expect([behindLast.status, scopedOn(behindLast)]).toEqual([200, []]);
+  const others = await newPartner(running);
+  for (const unknown of [randomUUID(), others.key.id])
+    expect([unknown, (await visitor.get(`${place}${unknown}`)).status]).toEqual([unknown, 404]);
   expect(new Set([...scopedOn(first), ...scopedOn(rest)]).size).toBe(wanted);
   expect(rest.text).not.toContain('rel="next"');
 });

@@ -4,7 +4,7 @@
  * @source spec/enterprise.md, Consent offers; Key management rules; spec/rulings.md, section 8
  */
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { FirmId, IntegratorId } from "../../engine/base/ids.js";
 import { SCOPES } from "../../engine/base/scopes.js";
@@ -15,6 +15,7 @@ import { createFirm, createIntegrator } from "../../engine/identity/firms.js";
 import type { Identity } from "../../engine/identity/identity.js";
 import { integratorCommands } from "../../gateway/commands/people/integrators.js";
 import { fakeClock } from "../support/fake-clock.js";
+import { hearCommand } from "../support/heard-command.js";
 import { ADDRESS, bind, callerOf, login, makeKey, refusalOf, startNode } from "../support/identity.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
@@ -163,24 +164,9 @@ test("an integrator without its approval keeps its keys, reaches no firm with th
   }
 });
 
-/** Runs a command of `kurier integrators` in this process, in the form of the sandbox. */
-async function integrators(name: string, ...args: readonly string[]) {
-  const said: string[] = [];
-  const hear = (text: string | Uint8Array): boolean => said.push(String(text)) > 0;
-  const streams = [
-    vi.spyOn(process.stdout, "write").mockImplementation(hear),
-    vi.spyOn(process.stderr, "write").mockImplementation(hear),
-  ];
-  vi.stubEnv("DATABASE_URL", db.url);
-  vi.stubEnv("ENVIRONMENT", "sandbox");
-  try {
-    const command = integratorCommands.find((one) => one.name === `integrators${name}`);
-    return { code: await command?.run(args), said: said.join("") };
-  } finally {
-    vi.unstubAllEnvs();
-    for (const stream of streams) stream.mockRestore();
-  }
-}
+/** A command of `kurier integrators`, in the form of the sandbox. */
+const integrators = (name: string, ...args: readonly string[]) =>
+  hearCommand({ commands: integratorCommands, name: `integrators${name}`, databaseUrl: db.url, args });
 
 test("the command line lists integrators with their approval, firms, keys and last use, goes on behind any of them, and refuses to behind none", async () => {
   const { integratorId } = await partner();
@@ -190,7 +176,12 @@ test("the command line lists integrators with their approval, firms, keys and la
     /^\S+ {2}Partner {2}sandbox {2}approved since \S+Z {2}firms 1 {2}keys 1 {2}last used \S+Z$/,
   );
   const behind = await integrators(" list", "--after", rows[0]?.split("  ")[0] ?? "");
-  expect(behind.said.trimEnd().split("\n")).toEqual(rows.slice(1));
+  expect(behind.said).toBe(
+    rows
+      .slice(1)
+      .map((row) => `${row}\n`)
+      .join(""),
+  );
   const last = await integrators(" list", "--after", rows.at(-1)?.split("  ")[0] ?? "");
   expect([last.code, last.said]).toEqual([0, ""]);
   const unknown = await integrators(" list", "--after", randomUUID());

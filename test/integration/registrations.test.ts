@@ -28,9 +28,11 @@ import type { Registry } from "../../engine/peppol/discovery/sml-registry.js";
 import { createSml } from "../../engine/peppol/discovery/sml.js";
 import { endRegistration, findRegistration, listRegistrations } from "../../engine/storage/registrations.js";
 import { createSealer } from "../../engine/storage/sealer.js";
+import { participantsCommands } from "../../gateway/commands/participants.js";
 import { startDnsServer } from "../support/dns-server.js";
 import type { TestDnsServer } from "../support/dns-server.js";
 import { fakeClock } from "../support/fake-clock.js";
+import { hearCommand } from "../support/heard-command.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
@@ -415,6 +417,26 @@ test("registrations are listed by participant, page by page, and by state", asyn
   expect(await list({ limit: 1 })).toEqual([`${PROVIDER} registered`]);
   expect(await list({ after: PROVIDER })).toEqual([`${P} manual_review`]);
   expect(await list({ state: "manual_review" })).toEqual([`${P} manual_review`]);
+});
+
+/** `kurier participants list`. */
+const listed = (...args: readonly string[]) =>
+  hearCommand({ commands: participantsCommands, name: "participants list", databaseUrl: db.url, args });
+
+test("the command line goes on behind a registration however it is spelled, and refuses to behind none, wherever it would sort", async () => {
+  await change("register", PROVIDER);
+  await change("register");
+  const rows = (await listed()).said.trimEnd().split("\n");
+  expect(rows.map((row) => row.split("  ")[0])).toEqual([PROVIDER, P]);
+  const behind = await listed("--after", PROVIDER);
+  expect([behind.code, behind.said]).toEqual([0, `${rows[1] ?? ""}\n`]);
+  const last = await listed("--after", `iso6523-actorid-upis::${P}`);
+  expect([last.code, last.said]).toEqual([0, ""]);
+  for (const unknown of ["0001:1", "9999:1"]) {
+    const none = await listed("--after", unknown);
+    expect([unknown, none.code, none.said]).toEqual([unknown, 1, "There is no registration of this participant.\n"]);
+  }
+  await expect(listed("--after", "somebody")).rejects.toThrow("--after must be <scheme>:<id>");
 });
 
 test("without an id of our SMP nothing is registered; with one, its key and its address must be there, and the network's own addresses are the default", async () => {

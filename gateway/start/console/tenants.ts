@@ -199,17 +199,27 @@ export async function firmSheet(ports: Ports, id: string): Promise<Sheet | undef
   };
 }
 
+/** Finds a key that an integrator has for a single firm. */
+const scopedKeyOf =
+  (sql: Sql, integratorId: string) =>
+  async (id: string): Promise<KeySheet | undefined> => {
+    const key = await findKeySheet(sql, id);
+    return key?.integratorId === integratorId && key.scopedFirmId !== null ? key : undefined;
+  };
+
+/** @returns undefined where there is no such integrator, or where `after` is none of its keys for single firms */
 export async function integratorSheet(ports: Ports, id: string, after?: string): Promise<Sheet | undefined> {
   const { sql } = ports;
+  const behind = parseUuid(after ?? "");
   const [integrator, central, read, firms] = await orTemporary(
     Promise.all([
       findIntegratorSheet(sql, id),
       listCentralKeys(sql, id),
-      listScopedKeys(sql, { integratorId: id, after: parseUuid(after ?? ""), limit: LIMIT }),
+      listScopedKeys(sql, { integratorId: id, after: behind, limit: LIMIT }),
       listFirmsOf(sql, id),
     ]),
   );
-  if (integrator === undefined) return undefined;
+  if (integrator === undefined || (await isBehindNothing(read, behind, scopedKeyOf(sql, id)))) return undefined;
   const { shown: scoped, next } = pageOf(read, (last) => `/console/integrators/${id}?after=${last}`);
   return {
     title: integrator.name,
