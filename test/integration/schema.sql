@@ -1229,6 +1229,9 @@ table webhook_subscription
   created_at timestamp with time zone not null
   deleted_at timestamp with time zone
   updated_at timestamp with time zone
+  ending text
+  ending_from bigint
+  ending_to bigint
   with options: fillfactor=70
   constraint webhook_subscription_check: CHECK (((url IS NULL) = (endpoint_id IS NULL)))
   constraint webhook_subscription_check1: CHECK ((((old_secret_sealed IS NULL) = (old_secret_key_id IS NULL)) AND ((old_secret_sealed IS NULL) = (old_secret_until IS NULL))))
@@ -1237,6 +1240,7 @@ table webhook_subscription
   constraint webhook_subscription_connector_check: CHECK (((firm_id IS NOT NULL) OR ((integrator_id IS NOT NULL) AND (url IS NOT NULL) AND (updated_at IS NOT NULL))))
   constraint webhook_subscription_connector_events_check: CHECK (((firm_id IS NOT NULL) OR (events <@ ARRAY['document.queued'::text, 'document.delivered'::text, 'document.received'::text, 'document.processed'::text, 'document.needs_attention'::text, 'document.cancelled'::text, 'document.failed'::text])))
   constraint webhook_subscription_disabled_reason_check: CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text])))
+  constraint webhook_subscription_ending_check: CHECK ((((ending IS NULL) = (ending_from IS NULL)) AND ((ending IS NULL) = (ending_to IS NULL))))
   constraint webhook_subscription_events_check: CHECK ((cardinality(events) >= 1))
   constraint webhook_subscription_events_check1: CHECK (((firm_id IS NULL) OR (events <@ ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.created'::text, 'document.validated'::text, 'document.received'::text])))
   constraint webhook_subscription_failed_attempts_check: CHECK ((failed_attempts >= 0))
@@ -1246,6 +1250,7 @@ table webhook_subscription
   constraint webhook_subscription_pkey: PRIMARY KEY (id)
   index webhook_subscription_connector: CREATE UNIQUE INDEX webhook_subscription_connector ON public.webhook_subscription USING btree (integrator_id) WHERE ((firm_id IS NULL) AND (deleted_at IS NULL))
   index webhook_subscription_deleted: CREATE INDEX webhook_subscription_deleted ON public.webhook_subscription USING btree (deleted_at) WHERE (deleted_at IS NOT NULL)
+  index webhook_subscription_ending: CREATE INDEX webhook_subscription_ending ON public.webhook_subscription USING btree (id) WHERE (ending IS NOT NULL)
   index webhook_subscription_endpoint: CREATE INDEX webhook_subscription_endpoint ON public.webhook_subscription USING btree (endpoint_id) WHERE (endpoint_id IS NOT NULL)
   index webhook_subscription_failing: CREATE INDEX webhook_subscription_failing ON public.webhook_subscription USING btree (failing_since) WHERE (failing_since IS NOT NULL)
   index webhook_subscription_firm: CREATE INDEX webhook_subscription_firm ON public.webhook_subscription USING btree (firm_id, integrator_id) WHERE (deleted_at IS NULL)
@@ -2597,10 +2602,7 @@ begin
     where id = p_id and firm_id = p_firm and integrator_id is not distinct from p_integrator and deleted_at is null for update;
   if not found then return false; end if;
   update webhook_subscription set deleted_at = p_now, active = false where id = p_id;
-  perform 1 from webhook_delivery as d where d.subscription_id = p_id and d.settled_at is null order by d.id for update;
-  update webhook_delivery set status = 'FAILED', due_at = null, lease_owner = null, settled_at = clock_timestamp(),
-      cause = 'subscription_deleted'
-    where subscription_id = p_id and settled_at is null;
+  perform end_webhook_deliveries(p_id, 'subscription_deleted');
   perform append_audit(p_audit, 'webhook.deleted', p_firm, p_integrator, 'webhook', p_id::text, '{}');
   return true;
 end $function$
@@ -3008,11 +3010,69 @@ CREATE OR REPLACE FUNCTION public.end_webhook_deliveries(p_id uuid, p_cause text
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
+declare
+  v_first constant integer := 2000;
+  v_subscription webhook_subscription;
+  v_ids uuid[];
 begin
-  perform 1 from webhook_delivery as d where d.subscription_id = p_id and d.due_at is not null order by d.id for update;
-  update webhook_delivery
+  select * into v_subscription from webhook_subscription as s where s.id = p_id;
+  if v_subscription.deleted_at is null then
+    v_ids := array(
+      select d.id from webhook_delivery as d
+      where d.endpoint_id = v_subscription.endpoint_id and d.due_at is not null and d.subscription_id = p_id limit v_first
+    );
+  else
+    v_ids := array(
+      select d.id from webhook_delivery as d where d.subscription_id = p_id and d.settled_at is null limit v_first
+    );
+  end if;
+  perform end_webhooks_named(v_ids, p_cause);
+  if cardinality(v_ids) = v_first then
+    update webhook_subscription as s set ending = p_cause, ending_from = 0,
+      ending_to = (select max(d.position) from webhook_delivery as d where d.subscription_id = p_id)
+    where s.id = p_id;
+  end if;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.end_webhooks_further(p_limit integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_subscription webhook_subscription;
+  v_last bigint;
+  v_ids uuid[];
+begin
+  select * into v_subscription from webhook_subscription
+    where ending is not null order by id limit 1 for no key update skip locked;
+  if not found then return false; end if;
+  select max(w.position), array_agg(w.id) filter (
+      where case when v_subscription.deleted_at is null then w.due_at is not null else w.settled_at is null end
+    ) into v_last, v_ids
+    from (
+      select d.id, d.position, d.due_at, d.settled_at from webhook_delivery as d
+      where d.subscription_id = v_subscription.id
+        and d.position > v_subscription.ending_from and d.position <= v_subscription.ending_to
+      order by d.position limit p_limit
+    ) as w;
+  if v_ids is not null then perform end_webhooks_named(v_ids, v_subscription.ending); end if;
+  update webhook_subscription as s set
+    ending = case when v_last is not null then s.ending end,
+    ending_from = v_last,
+    ending_to = case when v_last is not null then s.ending_to end
+  where s.id = v_subscription.id;
+  return true;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.end_webhooks_named(p_ids uuid[], p_cause text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform 1 from webhook_delivery as d where d.id = any (p_ids) order by d.id for update;
+  update webhook_delivery as d
   set status = 'FAILED', due_at = null, lease_owner = null, settled_at = clock_timestamp(), cause = p_cause
-  where subscription_id = p_id and due_at is not null;
+  where d.id = any (p_ids) and d.settled_at is null;
 end $function$
 
 CREATE OR REPLACE FUNCTION public.erase_firm_rows(p_firm uuid, p_limit integer)

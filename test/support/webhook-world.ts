@@ -43,7 +43,7 @@ export interface DeliveryState {
 }
 
 /** What a process of a test has of its own. */
-interface WorldPorts extends Partial<Pick<AttemptPorts, "owner" | "sql" | "clock" | "timeout_ms">> {
+interface WorldPorts extends Partial<Pick<AttemptPorts, "owner" | "sql" | "clock" | "timeout_ms" | "log">> {
   readonly resolve?: Resolve;
 }
 

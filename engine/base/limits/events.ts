@@ -60,6 +60,11 @@ export const EVENT_LIMITS = {
   /** Rows of the feed that become deliveries by one statement, and attempts whose ends are written by one. Ours. */
   webhook_feed_batch: 500,
   webhook_settle_batch: 64,
+  /**
+   * Deliveries of a subscription that is switched off with more waiting than one statement ends, which end by each of
+   * the next ones. Ours.
+   */
+  webhook_end_batch: 2_000,
   /** How long an end that nobody waits for is kept back, so that one statement writes those of a look at the feed. */
   webhook_settle_gather_ms: 40,
   /** How often a node looks for events when nobody tells it, and for deliveries whose time has come. */

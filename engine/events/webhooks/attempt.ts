@@ -152,23 +152,26 @@ function endOf(ports: AttemptPorts, claimed: ClaimedDelivery, result: HttpResult
   return { end, disable: verdict.disable };
 }
 
-/**
- * What is said of a delivery that is not made: to an integrator that may be told of the firm no more, or one whose
- * attempts were cut off again and again, as by a receiver that ends the process.
- */
-const UNSENT = {
-  withdrawn: { cause: "consent_withdrawn", health: "unknown", outcome: "AUTHORIZATION_CANCELLED" },
-  cutOff: { cause: "attempts_cut_off", health: "ill", outcome: "TERMINAL_FAILURE" },
-} as const;
+/** Why a delivery is not made. */
+interface Unsent {
+  readonly cause: string;
+  readonly health: DeliveryEnd["health"];
+  readonly outcome: AttemptReport["outcome"];
+}
 
-const unsentOf = ({ allowed, cutOff }: ClaimedDelivery): keyof typeof UNSENT | undefined => {
-  if (!allowed) return "withdrawn";
-  return cutOff ? "cutOff" : undefined;
-};
+/**
+ * What is said of a delivery that is not made: of a subscription that was switched off with many waiting, to an
+ * integrator that may be told of the firm no more, or one whose attempts were cut off again and again, as by a receiver
+ * that ends the process.
+ */
+function unsentOf({ allowed, cutOff, ending }: ClaimedDelivery): Unsent | undefined {
+  if (ending !== null) return { cause: ending, health: "unknown", outcome: "TERMINAL_FAILURE" };
+  if (!allowed) return { cause: "consent_withdrawn", health: "unknown", outcome: "AUTHORIZATION_CANCELLED" };
+  return cutOff ? { cause: "attempts_cut_off", health: "ill", outcome: "TERMINAL_FAILURE" } : undefined;
+}
 
 /** The end of a delivery that nothing is sent of. */
-function unsent(ports: AttemptPorts, claimed: ClaimedDelivery, why: keyof typeof UNSENT): DeliveryEnd {
-  const { cause, health, outcome } = UNSENT[why];
+function unsent(ports: AttemptPorts, claimed: ClaimedDelivery, { cause, health, outcome }: Unsent): DeliveryEnd {
   const ending = { outcome, result: undefined, retryable: false, retryAfter_ms: undefined, wait_ms: undefined, cause };
   return {
     id: claimed.deliveryId,
@@ -222,9 +225,12 @@ interface Attempted {
 /** Makes one attempt. @returns undefined when the delivery is another process's by now, and nothing was sent */
 async function attempted(ports: AttemptPorts, claimed: ClaimedDelivery): Promise<Attempted | undefined> {
   const why = unsentOf(claimed);
-  const request = why === undefined ? requestOf(ports, claimed) : undefined;
+  if (why !== undefined)
+    return (await recordBeginning(ports, claimed, undefined))
+      ? { end: unsent(ports, claimed, why), gone: false }
+      : undefined;
+  const request = requestOf(ports, claimed);
   if (!(await recordBeginning(ports, claimed, request))) return undefined;
-  if (request === undefined) return { end: unsent(ports, claimed, why ?? "withdrawn"), gone: false };
   const { end, disable: gone } = endOf(ports, claimed, await post(ports, claimed, request));
   return { end, gone };
 }

@@ -2,11 +2,12 @@
  * The loops of one node that turn the feed into deliveries and send them. What is made of the feed is sent at once
  * where there is a place for it, without a claim. A claim is for what had none, for repeats and for what others left:
  * it is made when something is known to be due, and once in LIMITS.webhook_due_poll_ms. What nobody is at any more is
- * freed once in LIMITS.lease_look_soon_ms: a claim whose answer was lost with its connection, what a dead process had.
+ * freed once in LIMITS.lease_look_soon_ms: a claim whose answer was lost with its connection, what a dead process had;
+ * then what many waited for at a subscription that was switched off ends, part by part.
  */
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
-import { claimDeliveries, freeDeliveries } from "../../storage/events/dispatch.js";
+import { claimDeliveries, endMarkedDeliveries, freeDeliveries } from "../../storage/events/dispatch.js";
 import type { ClaimedDelivery } from "../../storage/events/dispatch.js";
 import { fanOutConnector, fanOutFeed, takenChains } from "../../storage/events/fan-out.js";
 import type { DeliveryChain } from "../../storage/events/fan-out.js";
@@ -159,12 +160,12 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     return read > 0 ? 0 : LIMITS.webhook_poll_ms;
   });
   const freeing = repeat(ports, "leases", async () => {
-    const count = await freeDeliveries(sql, owner, [...underWay.keys()]);
-    if (count > 0) {
-      log.warn("webhook.leases_freed", { count });
+    const { freed, isMarked } = await freeDeliveries(sql, owner, [...underWay.keys()]);
+    if (freed > 0) {
+      log.warn("webhook.leases_freed", { count: freed });
       sending.poke();
     }
-    return LIMITS.lease_look_soon_ms;
+    return isMarked && (await endMarkedDeliveries(sql)) ? 0 : LIMITS.lease_look_soon_ms;
   });
   let stopped: Promise<void> | undefined;
   return {

@@ -140,6 +140,8 @@ interface Claim extends Omit<MessageRow, "event"> {
   readonly allowed: boolean;
   /** Whether so many attempts in a row have not ended that no other is made. */
   readonly cutOff: boolean;
+  /** Why what waited at its subscription ends; null where it does not. */
+  readonly ending: string | null;
   /** Null for whatever happened, and for tests of the Enterprise interface. */
   readonly scenario: TestScenario | null;
 }
@@ -159,7 +161,8 @@ export const claimedColumns = (sql: Sql) => sql`
   case when s.old_secret_until > now() then s.old_secret_sealed end as "oldSecretSealed",
   case when s.firm_id is null then connector_is_told(s.integrator_id, d.firm_id)
     when s.integrator_id is null then true else webhook_is_allowed(s.integrator_id, s.firm_id) end as allowed,
-  d.begun > ${LIMITS.webhook_begun_max} as "cutOff", d.customer_ref as "customerRef", d.scenario`;
+  d.begun > ${LIMITS.webhook_begun_max} as "cutOff",
+  case when d.position <= s.ending_to then s.ending end as ending, d.customer_ref as "customerRef", d.scenario`;
 
 /** A claim as a statement gives it. */
 export type StoredClaim<Row extends ClaimedDelivery> = StoredMessage<Row> & StoredAnswer;
@@ -196,7 +199,7 @@ export async function claimDeliveries(sql: Sql, owner: string, places: number): 
         due_at = clock_timestamp() + ${LIMITS.webhook_lease_ms}::integer * interval '1 millisecond'
       from held where d.id = held.id
       returning d.id, d.subscription_id, d.endpoint_id, d.owner_id, d.firm_id, d.event_id, d.event, d.document_id,
-        d.occurred_at, d.created_at, d.test_data, d.attempts, d.begun, d.customer_ref, d.scenario
+        d.occurred_at, d.created_at, d.test_data, d.attempts, d.begun, d.customer_ref, d.scenario, d.position
     )
     select ${claimedColumns(sql)}
     from claimed as d join webhook_subscription as s on s.id = d.subscription_id
@@ -204,15 +207,30 @@ export async function claimDeliveries(sql: Sql, owner: string, places: number): 
   return claimsOf(sql, rows);
 }
 
-/**
- * Frees leases that nobody works on: this process's own, but for what it works on, and those of dead processes.
- * @returns how many
- */
-export async function freeDeliveries(sql: Sql, owner: string, working: readonly string[]): Promise<number> {
-  const [row] = await sql<{ readonly freed: number }[]>`
+/** What a look at what nobody is at has found. */
+interface Freed {
+  readonly freed: number;
+  /** Whether deliveries are left to end of subscriptions that were switched off or deleted. */
+  readonly isMarked: boolean;
+}
+
+/** Frees leases that nobody works on: this process's own, but for what it works on, and those of dead processes. */
+export async function freeDeliveries(sql: Sql, owner: string, working: readonly string[]): Promise<Freed> {
+  const [row] = await sql<Freed[]>`
     select free_webhook_leases(${owner}, ${[...working]}::uuid[], ${LIMITS.lease_young_ms},
-      ${LIMITS.dispatcher_dead_ms}) as freed`;
-  return row?.freed ?? 0;
+      ${LIMITS.dispatcher_dead_ms}) as freed,
+      exists (select 1 from webhook_subscription as s where s.ending is not null) as "isMarked"`;
+  return row ?? { freed: 0, isMarked: false };
+}
+
+/**
+ * Ends the next of those deliveries that waited at a subscription when it was switched off or deleted.
+ * @returns whether more may be left
+ */
+export async function endMarkedDeliveries(sql: Sql): Promise<boolean> {
+  const [row] = await sql<{ readonly more: boolean }[]>`
+    select end_webhooks_further(${LIMITS.webhook_end_batch}) as more`;
+  return row?.more === true;
 }
 
 /** What an end says of the endpoint: that it answers, that it does not, or nothing. */
