@@ -4,9 +4,8 @@
  * then the earlier one leaves. Method: the files of the earlier release are taken from the history, built aside with the
  * packages of now, and run as a process.
  */
-import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -21,27 +20,16 @@ import { eventually } from "../support/eventually.js";
 import { api } from "../support/partners.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
-import { freePort, PROJECT, startEngineProcess } from "../support/process.js";
+import { freePort, startEngineProcess } from "../support/process.js";
 import type { EngineProcess } from "../support/process.js";
 import { startReceiver } from "../support/receiver.js";
 import type { Receiver } from "../support/receiver.js";
+import { hasReleaseBefore, releaseBefore } from "../support/release-before.js";
 
-/** The last commit of the release before. */
-const BEFORE = "3c38d88d57c09d3e17f495aa15b29ff90e6d9784";
 /** Documents that each node is given in each part of the change. */
 const DOCUMENTS = 5;
 
-const git = (...words: readonly string[]): Buffer =>
-  execFileSync("git", [...words], { cwd: PROJECT, maxBuffer: 512 * 1024 * 1024, stdio: ["ignore", "pipe", "ignore"] });
-const isInHistory = (): boolean => {
-  try {
-    return existsSync(join(PROJECT, ".git")) && git("cat-file", "-t", BEFORE).toString().trim() === "commit";
-  } catch {
-    return false;
-  }
-};
-const CAN_RUN = isInHistory();
-if (!CAN_RUN) process.stdout.write(`The release before (${BEFORE.slice(0, 7)}) is not in this checkout's history.\n`);
+const CAN_RUN = hasReleaseBefore();
 
 let db: TestDatabase;
 let folder: string;
@@ -96,16 +84,6 @@ async function startBalancer(): Promise<Balancer> {
       for (const socket of sockets) socket.destroy();
     },
   };
-}
-
-/** Builds the release before. @returns its folder */
-function releaseBefore(): string {
-  const project = join(folder, "before");
-  mkdirSync(project);
-  execFileSync("tar", ["-x", "-C", project], { input: git("archive", BEFORE) });
-  symlinkSync(join(PROJECT, "node_modules"), join(project, "node_modules"));
-  execFileSync(process.execPath, ["deploy/build.mjs"], { cwd: project });
-  return project;
 }
 
 interface Sandboxed {
@@ -177,7 +155,7 @@ test.skipIf(!CAN_RUN)(
   "a release and the one before serve one database side by side, whose schema changes under the earlier: what either takes arrives once, is told once and is read through both",
   { timeout: 600_000 },
   async () => {
-    const project = releaseBefore();
+    const project = releaseBefore(folder);
     const settings = {
       ...{ DATABASE_URL: db.url, MASTER_KEY: MASTER_KEY.toString("base64"), NATS_URL: "embedded" },
       ...{ PUBLIC_URL: `http://127.0.0.1:${balancer.port}`, VALIDATOR_THREADS: "1" },

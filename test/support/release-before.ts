@@ -1,0 +1,33 @@
+/** The release before: its files are taken from the history and built aside with the packages of now. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+
+import { PROJECT } from "./process.js";
+
+/** The last commit of the release before. */
+const BEFORE = "3c38d88d57c09d3e17f495aa15b29ff90e6d9784";
+
+const git = (...words: readonly string[]): Buffer =>
+  execFileSync("git", [...words], { cwd: PROJECT, maxBuffer: 512 * 1024 * 1024, stdio: ["ignore", "pipe", "ignore"] });
+
+/** Whether this checkout has the release before; says so where it has not. */
+export function hasReleaseBefore(): boolean {
+  try {
+    if (existsSync(join(PROJECT, ".git")) && git("cat-file", "-t", BEFORE).toString().trim() === "commit") return true;
+  } catch {
+    // Told below.
+  }
+  process.stdout.write(`The release before (${BEFORE.slice(0, 7)}) is not in this checkout's history.\n`);
+  return false;
+}
+
+/** Builds the release before. @returns its folder, below the one that is given */
+export function releaseBefore(folder: string): string {
+  const project = join(folder, "before");
+  mkdirSync(project);
+  execFileSync("tar", ["-x", "-C", project], { input: git("archive", BEFORE) });
+  symlinkSync(join(PROJECT, "node_modules"), join(project, "node_modules"));
+  execFileSync(process.execPath, ["deploy/build.mjs"], { cwd: project });
+  return project;
+}
