@@ -4,8 +4,7 @@
  * alone, then from before the invoices come until the last is answered. Their waits count from the time at which each was
  * due. What the event loop does meanwhile is counted in tiny form by test/bulkheads/turns.test.ts.
  */
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -17,7 +16,8 @@ import { runningEmbeddedPostgres } from "../../engine/embedded/embedded.js";
 import { openSql } from "../../engine/storage/sql.js";
 import { accessToken } from "../support/engine.js";
 import { sendLarge } from "../support/large-invoice.js";
-import { killEverythingOn, PROJECT, startEngineProcess } from "../support/process.js";
+import { killEverythingOn, startEngineProcess } from "../support/process.js";
+import { behaveWellApart } from "../support/well-behaved.js";
 
 const MB = 1_000_000;
 const INVOICES = 20;
@@ -29,17 +29,7 @@ const MOST = { wait_ms: 300, ratio: 4 } as const;
 
 /** Runs readers in a process of their own. @returns what their polls have met */
 async function readers(folder: string, job: WellBehavedJob): Promise<WellBehavedResult["operations"][number]> {
-  const file = join(folder, "readers.json");
-  writeFileSync(file, JSON.stringify(job));
-  const child = spawn(process.execPath, [join(PROJECT, "dist/bench/hostile/clients.js"), file], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let told = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    told += text;
-  });
-  await new Promise((resolve) => child.once("close", resolve));
-  const polls = (JSON.parse(told) as WellBehavedResult).operations.find(({ name }) => name === "poll");
+  const polls = (await behaveWellApart(folder, job)).find(({ name }) => name === "poll");
   if (polls === undefined) throw new Error("nobody has read");
   return polls;
 }

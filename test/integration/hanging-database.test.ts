@@ -20,6 +20,7 @@ import { serverForms } from "../support/gateway.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
+import { openTransaction } from "../support/transactions.js";
 
 const SENDER = "0245:1111111111";
 const WAIT_MS = 50;
@@ -70,6 +71,18 @@ test("a send that was told 503 because the database hangs may be accepted all th
   expect(rows).toHaveLength(1);
   const stored = { kind: "replay", documentId: rows[0]?.id, replyBody: rows[0]?.reply_body };
   expect(told).toMatchObject([stored, stored]);
+});
+
+test("where a lock holds every acceptance, the last of those who wait is told 503 with the others, and not behind all of them", async () => {
+  const holder = await openTransaction(db.url);
+  await holder.run("lock table document in access exclusive mode");
+  const batches = createAcceptBatches(db.sql, 1.5 * LIMITS.db_lock_timeout_ms);
+  const told = await Promise.allSettled(
+    Array.from({ length: 8 }, () => batches.accept(newDocumentRow(firmId, SENDER))),
+  );
+  await holder.commit();
+  expect(told.at(-1)).toMatchObject({ status: "rejected", reason: { reason: "TEMPORARY" } });
+  expect(told.filter((one) => one.status === "fulfilled" && one.value.kind !== "in_flight")).toEqual([]);
 });
 
 describe.each(serverForms)("a whole engine over %s whose database hangs", (form) => {

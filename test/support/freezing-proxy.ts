@@ -1,6 +1,10 @@
-/** A TCP proxy in front of Postgres that stops passing octets, as a frozen host or a full disk looks from outside. */
+/**
+ * A TCP proxy in front of Postgres that stops passing octets, as a frozen host or a full disk looks from outside, or passes
+ * the answers late.
+ */
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 
 import { connectionTarget } from "../../engine/storage/sql.js";
 
@@ -11,7 +15,29 @@ export interface FreezingProxy {
   freeze(): void;
   /** Everything that was held back passes. */
   thaw(): void;
+  /** From now on every answer comes so many milliseconds later, in its order; 0 is at once. */
+  delay(late_ms: number): void;
   stop(): void;
+}
+
+/** Passes octets on in their order, each so late as is said when it comes. */
+function passLate(from: Socket, to: Socket, late_ms: () => number): void {
+  let before: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
+  from.on("data", (piece: Buffer) => {
+    if (late_ms() === 0 && waiting === 0) {
+      to.write(piece);
+      return;
+    }
+    waiting += 1;
+    const due = pause(late_ms());
+    before = before
+      .then(() => due)
+      .then(() => {
+        waiting -= 1;
+        if (!to.destroyed) to.write(piece);
+      });
+  });
 }
 
 /** @param databaseUrl  of TCP, or of a Unix socket in libpq's form */
@@ -21,9 +47,11 @@ export async function startFreezingProxy(databaseUrl: string): Promise<FreezingP
   const [port, host] = [Number(target.port || "5432"), target.hostname];
   const sockets = new Set<Socket>();
   let isFrozen = false;
+  let late_ms = 0;
   const proxy = createServer((client) => {
     const server = path === undefined ? connect(port, host) : connect({ path });
-    client.pipe(server).pipe(client);
+    client.pipe(server);
+    passLate(server, client, () => late_ms);
     for (const socket of [client, server]) {
       sockets.add(socket);
       socket
@@ -50,6 +78,9 @@ export async function startFreezingProxy(databaseUrl: string): Promise<FreezingP
     thaw: () => {
       isFrozen = false;
       for (const socket of sockets) socket.resume();
+    },
+    delay: (by_ms) => {
+      late_ms = by_ms;
     },
     stop: () => {
       for (const socket of sockets) socket.destroy();

@@ -54,9 +54,10 @@ const accept = batched<NewDocument, AcceptOutcome>(
 
 /**
  * Ends the wait of all callers when for `answer_ms` none of them was answered: a queue that moves is no hanging
- * database.
+ * database. One that was told of a lock says nothing of the others: where a lock holds all of them they would be told
+ * so one after the other, each two seconds later.
  */
-function createPatience(answer_ms: number): <T>(call: Promise<T>) => Promise<T> {
+function createPatience(answer_ms: number): (call: Promise<AcceptOutcome>) => Promise<AcceptOutcome> {
   // Bounded by `batched`, which refuses a call beyond LIMITS.statement_waiting_max; a refused call leaves at once.
   const waiting = new Set<(error: unknown) => void>();
   let timer: NodeJS.Timeout | undefined;
@@ -69,14 +70,23 @@ function createPatience(answer_ms: number): <T>(call: Promise<T>) => Promise<T> 
     new Promise((resolve, reject) => {
       waiting.add(reject);
       timer ??= setTimeout(giveUp, answer_ms);
-      call.then(resolve, reject).finally(() => {
+      const leave = (isMoving: boolean): void => {
         waiting.delete(reject);
-        if (waiting.size > 0) timer?.refresh();
-        else {
+        if (waiting.size === 0) {
           clearTimeout(timer);
           timer = undefined;
-        }
-      });
+        } else if (isMoving) timer?.refresh();
+      };
+      call.then(
+        (outcome) => {
+          leave(outcome.kind !== "in_flight");
+          resolve(outcome);
+        },
+        (error: unknown) => {
+          leave(true);
+          reject(error instanceof Error ? error : new Error(String(error)));
+        },
+      );
     });
 }
 

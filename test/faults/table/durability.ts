@@ -109,18 +109,19 @@ export const DURABILITY: readonly FaultRow[] = [
       ),
     ),
   ),
-  partly(
-    "the delay of the event loop meanwhile is not measured",
-    row(
-      "F-07",
-      "the database is slow, hangs, or has no connection left",
-      by(
-        "integration/hanging-database",
-        "who waits for a database that hangs is told 503 TEMPORARY, at the latest after the time of the limit, and who reads later is answered",
-        "every operation that needs it answers 503 with Retry-After after one wait, and a send that was told so is told the truth when it is repeated with the same key: one document, one reply",
-      ),
-      by("unit/storage/batched", "more than may wait are refused for now, and nothing of them is done"),
+  row(
+    "F-07",
+    "the database is slow, hangs, or has no connection left",
+    by(
+      "integration/hanging-database",
+      "who waits for a database that hangs is told 503 TEMPORARY, at the latest after the time of the limit, and who reads later is answered",
+      "every operation that needs it answers 503 with Retry-After after one wait, and a send that was told so is told the truth when it is repeated with the same key: one document, one reply",
     ),
+    by(
+      "faults/slow-database",
+      "the event loop has no turn of 50 ms while the database is slow, hangs, holds a lock or has no connection left, and every client is answered",
+    ),
+    by("unit/storage/batched", "more than may wait are refused for now, and nothing of them is done"),
   ),
   row(
     "F-08",
