@@ -46,20 +46,25 @@ export const OUTBOUND: readonly FaultRow[] = [
       "410 switches the subscription off; what still waited is a dead letter, and the audit tells why",
     ),
   ),
-  partly(
-    "a week and a million events are not made",
-    row(
-      "S-06",
-      "an endpoint that is dead for days",
-      by(
-        "integration/webhooks",
-        "ten attempts are made over about 44 hours, and then the event is a dead letter",
-        "an endpoint that fails again and again rests, and one call tells whether it is back",
-      ),
-      by(
-        "integration/connector-webhook-nodes",
-        "a webhook that has failed for days is switched off, but tests that were meant to fail are no failure",
-      ),
+  row(
+    "S-06",
+    "an endpoint that is dead for days",
+    by(
+      "faults/dead-endpoint",
+      "an endpoint that is dead for a week of ${EVENTS} events is switched off after five days, costs nobody else anything, and what it missed can be sent again",
+    ),
+    by(
+      "integration/webhooks",
+      "ten attempts are made over about 44 hours, and then the event is a dead letter",
+      "an endpoint that fails again and again rests, and one call tells whether it is back",
+    ),
+    by(
+      "integration/webhooks-switched-off",
+      "what waits at a subscription that is switched off with thousands waiting is sent no more, and all of it is a dead letter",
+    ),
+    by(
+      "integration/connector-webhook-nodes",
+      "a webhook that has failed for days is switched off, but tests that were meant to fail are no failure",
     ),
   ),
   partly(
