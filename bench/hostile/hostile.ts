@@ -267,8 +267,6 @@ export const hostileBench: Bench = {
     const engine = await startBenchEngine({
       role: "all",
       nodeOptions: ["--import", loopProbe(join(folder, PROBE))],
-      // As npm start does: without them the system's allocator keeps what was freed.
-      env: { MALLOC_MMAP_THRESHOLD_: "131072", MALLOC_ARENA_MAX: "2" },
     });
     try {
       return await measure(engine, options, folder);

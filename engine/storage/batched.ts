@@ -25,7 +25,7 @@ interface BatchOptions<I> {
   readonly bytes?: (item: I) => number;
   /** Calls that may wait. @default LIMITS.statement_waiting_max */
   readonly waitingMax?: number;
-  /** Concurrent statements. @default 2: one commits while the next is made */
+  /** Concurrent statements, beside one for a call of many octets. @default 2: one commits while the next is made */
   readonly slots?: number;
   /** How long calls wait for others while none of them is in a hurry. @default nobody waits */
   readonly gathering?: { readonly time_ms: number; readonly hasTime: (item: I) => boolean };
@@ -39,6 +39,12 @@ const SLOTS = 2;
  * places, 230 and 252 with one, in turns on a quiet machine.
  */
 export const CHAIN_SLOTS = 1;
+
+/**
+ * What calls carry: one that is longer than a slice is a statement alone, and has a place of its own, so that no small
+ * one waits until it is written.
+ */
+type Load = "small" | "large";
 
 interface Waiting<I, O> {
   readonly item: I;
@@ -63,13 +69,19 @@ async function endingWith<O>(span: OpenSpan, answer: Promise<O>): Promise<O> {
 class Batches<I, O> {
   readonly #run: (items: readonly I[]) => Promise<readonly O[]>;
   readonly #options: BatchOptions<I>;
+  readonly #slots: Readonly<Record<Load, number>>;
+  readonly #busy: Record<Load, number> = { small: 0, large: 0 };
   #waiting: Waiting<I, O>[] = [];
-  #busy = 0;
   #gathering: NodeJS.Timeout | undefined;
 
   constructor(run: (items: readonly I[]) => Promise<readonly O[]>, options: BatchOptions<I>) {
     this.#run = run;
     this.#options = options;
+    this.#slots = { small: options.slots ?? SLOTS, large: options.bytes === undefined ? 0 : 1 };
+  }
+
+  #loadOf(item: I): Load {
+    return (this.#options.bytes?.(item) ?? 0) > LIMITS.payload_slice_bytes ? "large" : "small";
   }
 
   call(item: I): Promise<O> {
@@ -85,13 +97,19 @@ class Batches<I, O> {
     return span === undefined ? answer : endingWith(span, answer);
   }
 
-  #take(): Waiting<I, O>[] {
-    const { max, key, bytes = () => 0 } = this.#options;
+  /** Takes the calls of the next statement for such a load; none where none waits. */
+  #take(load: Load): Waiting<I, O>[] {
+    const { key, bytes = () => 0 } = this.#options;
+    const max = load === "large" ? 1 : this.#options.max;
     const keys = new Set<string>();
     const batch: Waiting<I, O>[] = [];
     const rest: Waiting<I, O>[] = [];
     let room: number = LIMITS.statement_bytes_max;
     for (const call of this.#waiting) {
+      if (this.#loadOf(call.item) !== load) {
+        rest.push(call);
+        continue;
+      }
       const own = key?.(call.item);
       const fits = batch.length === 0 || (batch.length < max && bytes(call.item) <= room);
       if (fits && (own === undefined || !keys.has(own))) {
@@ -123,10 +141,17 @@ class Batches<I, O> {
   #send(): void {
     clearTimeout(this.#gathering);
     this.#gathering = undefined;
-    while (this.#busy < (this.#options.slots ?? SLOTS) && this.#waiting.length > 0) {
-      this.#busy += 1;
-      void this.#answer(this.#take()).finally(() => {
-        this.#busy -= 1;
+    this.#sendOf("small");
+    this.#sendOf("large");
+  }
+
+  #sendOf(load: Load): void {
+    while (this.#busy[load] < this.#slots[load] && this.#waiting.length > 0) {
+      const batch = this.#take(load);
+      if (batch.length === 0) return;
+      this.#busy[load] += 1;
+      void this.#answer(batch).finally(() => {
+        this.#busy[load] -= 1;
         this.#pump();
       });
     }

@@ -4,6 +4,7 @@
  * form, with readers beside twenty invoices of 18 MB, is test/faults/reads.test.ts.
  */
 import { randomBytes } from "node:crypto";
+import { Writable } from "node:stream";
 import { expect, test } from "vitest";
 
 import { LIMITS } from "../../engine/base/limits.js";
@@ -11,7 +12,7 @@ import { joinInSlices, sha256InSlices, utf8InSlices } from "../../engine/base/me
 import { ownTurn } from "../../engine/base/memory/turns.js";
 import { writeEvidence } from "../../engine/storage/evidence/record.js";
 import type { ExchangeFacts } from "../../engine/storage/evidence/record.js";
-import { base64Of } from "../../engine/storage/payloads/base64.js";
+import { nameOctets, writingLong } from "../../engine/storage/driver/long-parameters.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { parseLargeJsonObject } from "../../gateway/request/large-json.js";
 import { copyForTransfer } from "../../validators/plain.js";
@@ -35,6 +36,17 @@ const facts: ExchangeFacts = {
   ...{ sender: "s", receiver: "r", documentTypeId: "d", processId: "p", requestAt: 0, requestContentType: "x" },
 };
 
+/** Writes octets as the one parameter of a message to a server that takes everything. */
+async function writeAsParameter(bytes: Buffer): Promise<void> {
+  const taken = new Writable({ write: (_, __, done) => done() });
+  const { name, end } = nameOctets(bytes);
+  const message = Buffer.from(`B........${name}`);
+  message.writeUInt32BE(message.length - 1, 1);
+  message.writeUInt32BE(name.length, 5);
+  await new Promise<void>((resolve) => writingLong(taken).write(message, () => resolve()));
+  end();
+}
+
 /** What is done on the event loop with a large document, and how often at least it turns meanwhile. */
 const WORK: Readonly<Record<string, readonly [turns: number, work: () => Promise<unknown>]>> = {
   "its body is put together": [SLICES - 1, () => joinInSlices(pieces(octets))],
@@ -45,7 +57,7 @@ const WORK: Readonly<Record<string, readonly [turns: number, work: () => Promise
   "it is copied for a worker": [SLICES - 1, () => copyForTransfer({ bytes: octets }, [], ownTurn)],
   "it is sealed": [SLICES - 1, () => sealer.sealInSlices(octets, ID)],
   "it is opened": [SLICES - 1, () => sealer.openInSlices(sealer.keyId, sealed, ID)],
-  "it becomes a parameter of a statement": [1, () => base64Of([octets])],
+  "it is written to Postgres": [SLICES - 1, () => writeAsParameter(octets)],
   "its exchange becomes a record of evidence": [
     2 * (SLICES - 1),
     () => writeEvidence({ facts, parts: [{ name: "request", bytes: octets }] }),

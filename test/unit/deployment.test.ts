@@ -6,14 +6,16 @@ import { delimiter, join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 
+import { AS_NPM_START } from "../../bench/engine.js";
 import { ROOT } from "../support/sources.js";
 
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const VARIABLES = new Set([...read("deploy/env.example").matchAll(/\b([A-Z][A-Z0-9_]+)\b/g)].map(([, name]) => name));
 /** Variables of Node.js, of glibc and of the NATS configuration, not of ours. */
 const OF_OTHERS = new Set(["NODE_ENV", "MALLOC_MMAP_THRESHOLD_", "MALLOC_ARENA_MAX", "NATS_NAME", "NATS_PASSWORD"]);
-const { files, version } = JSON.parse(read("package.json")) as {
+const { files, scripts, version } = JSON.parse(read("package.json")) as {
   readonly files: readonly string[];
+  readonly scripts: Readonly<Record<string, string>>;
   readonly version: string;
 };
 const unit = read("deploy/systemd/kurier.service");
@@ -44,6 +46,16 @@ test("the unit and the image start the program that the package holds, without a
   }
   expect(dockerfile).toMatch(/^ENTRYPOINT \["node", /m);
   expect(unit).toMatch(/^ExecStart=\/usr\/bin\/node /m);
+});
+
+test("benchmarks start the engine as npm start does", () => {
+  const told = 'env() { printf \'%s\\n\' "$1" "$2"; shift 3; printf \'%s\\n\' "$@"; };';
+  const asked = execFileSync("sh", ["-c", `${told} ${(scripts["start"] ?? "").replace("exec ", "")}`], {
+    encoding: "utf8",
+  });
+  const { nodeOptions, env } = AS_NPM_START;
+  const expected = [...Object.entries(env).map(([name, value]) => `${name}=${value}`), ...nodeOptions];
+  expect(asked.trim().split("\n")).toEqual([...expected, "gateway/kurier.mjs", "serve"]);
 });
 
 test("every credential that the unit names is loaded, and none lies in its environment", () => {

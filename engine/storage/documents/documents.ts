@@ -10,7 +10,7 @@ import type { ResponseCode } from "../../lifecycle/response.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
 import { openedWords } from "../keyring/words.js";
-import { base64Array, base64Of } from "../payloads/base64.js";
+import { base64Array, withBase64 } from "../payloads/base64.js";
 import type { Json, Sql } from "../sql.js";
 
 /** Everything that one acceptance writes. */
@@ -115,9 +115,12 @@ export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[
     staged.length === 0
       ? sql``
       : sql`, case when document_id = any (${staged}::uuid[]) then hold_document(document_id, outcome) end`;
-  const sealed = await base64Of(documents.map(({ payloadSealed }) => payloadSealed));
-  const rows = await sql<(OutcomeRow & { readonly ordinal: string })[]>`
-    select ordinal, outcome, document_id, reply_status, reply_body${held} from ${acceptCall(sql, documents, sealed)}`;
+  const payloads = documents.map(({ payloadSealed }) => payloadSealed);
+  const rows = await withBase64(
+    payloads,
+    (sealed) => sql<(OutcomeRow & { readonly ordinal: string })[]>`
+    select ordinal, outcome, document_id, reply_status, reply_body${held} from ${acceptCall(sql, documents, sealed)}`,
+  );
   const outcomes = new Map(rows.map((row) => [Number(row.ordinal), row]));
   return documents.map((_, index) => {
     const row = outcomes.get(index + 1);
@@ -125,7 +128,7 @@ export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[
   });
 }
 
-/** The call of accept_documents as a table. @param sealed  the payloads as base64 */
+/** The call of accept_documents as a table. @param sealed  what stands for the payloads, of `withBase64` */
 function acceptCall(sql: Sql, documents: readonly NewDocument[], sealed: readonly string[]) {
   const column = <K extends keyof NewDocument>(name: K): NewDocument[K][] => documents.map((d) => d[name]);
   const instants = documents.map((d) => new Date(d.acceptedAt).toISOString());
@@ -158,11 +161,13 @@ export async function keepRefused(
   document: NewDocument,
   refused: { readonly reason: string; readonly events: readonly NewEvent[] },
 ): Promise<void> {
-  const sealed = await base64Of([document.payloadSealed]);
-  await sql`
+  await withBase64(
+    [document.payloadSealed],
+    (sealed) => sql`
     select end_refused(document_id, outcome, ${refused.reason}, ${isoInstant(document.acceptedAt)},
       ${eventsJson(refused.events)}::text::jsonb, ${JSON.stringify({ statusReason: refused.reason })}::text::jsonb)
-    from ${acceptCall(sql, [document], sealed)}`;
+    from ${acceptCall(sql, [document], sealed)}`,
+  );
 }
 
 /** Whose names a document's key and external id are among: two documents of one tenant never share a call. */

@@ -6,7 +6,7 @@ import type { InboundState, ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, CHAIN_SLOTS, inOrder } from "../batched.js";
 import { joinPieces, pieceColumns, pieceJoin } from "../payloads/pieces.js";
-import { base64Array, base64Of } from "../payloads/base64.js";
+import { base64Array, withBase64 } from "../payloads/base64.js";
 import type { PayloadPiece } from "../payloads/pieces.js";
 import { evidenceJson } from "../evidence/evidence.js";
 import type { NewEvidence } from "../evidence/evidence.js";
@@ -57,8 +57,9 @@ export const storeBusiness = batched<NewBusiness, boolean>(
       items.map(({ document }) => document[name]);
     const duties = items.map(({ document, duty }) => (duty === undefined ? undefined : dutyJson(document.id, duty)));
     const records = items.map(({ evidence }) => (evidence === undefined ? undefined : evidenceJson(evidence)));
-    const sealed = await base64Of(column("payloadSealed"));
-    const rows = await sql<{ readonly n: string }[]>`
+    const rows = await withBase64(
+      column("payloadSealed"),
+      (sealed) => sql<{ readonly n: string }[]>`
     select n
     from receive_businesses(
       ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("participantKey")}::text[],
@@ -73,7 +74,8 @@ export const storeBusiness = batched<NewBusiness, boolean>(
       p_duty => ${duties.map(jsonOf)}::text[]::jsonb[], p_status => ${column("status")}::text[],
       p_evidence => ${records.map(jsonOf)}::text[]::jsonb[],
       p_payload_sealed => ${base64Array(sql, sealed)}
-    )`;
+    )`,
+    );
     return inOrder(items, rows, () => true).map((stored) => stored === true);
   },
   {

@@ -12,6 +12,7 @@ import { isIP, Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 
 import { LIMITS } from "../../base/limits.js";
+import { writingLong } from "./long-parameters.js";
 
 /** Where the server is; of several, each new connection goes to the next. */
 export interface PostgresTarget {
@@ -35,16 +36,18 @@ const YES = "S".charCodeAt(0);
 /** @returns the `socket` option of postgres.js: makes the socket of a connection that begins */
 export function socketsTo({ hosts, path, tls }: PostgresTarget): () => Promise<Socket> {
   let made = 0;
-  return () => {
+  return async () => endingIfSilent(writingLong(await next()));
+
+  function next(): Socket | Promise<Socket> {
     const target = hosts[made % Math.max(1, hosts.length)];
     made += 1;
     const socket = new Socket();
-    if (path !== undefined || target === undefined) return Promise.resolve(ending(socket).connect(path ?? ""));
+    if (path !== undefined || target === undefined) return ending(socket).connect(path ?? "");
     // Errors name what could not be reached by these members.
     const { host, port } = Object.assign(socket, target);
-    if (tls === "disable") return Promise.resolve(ending(socket).connect(port, host));
+    if (tls === "disable") return ending(socket).connect(port, host);
     return secured(socket.connect(port, host), host, tls);
-  };
+  }
 }
 
 /** Lets a socket that was open end as one that failed nothing; its error is told before, as always. */
@@ -56,7 +59,7 @@ function ending<S extends Socket>(socket: S, wasOpen = false): S {
     if (event === "connect") isOpen = true;
     if (event === "close") {
       // A statement that the connection was made for is failed by an error alone: at an end it would be tried for ever.
-      if (isOpen && isHeard()) emit("error", ended());
+      if (isOpen && isHeard() && !silent.has(socket)) emit("error", ended());
       return emit("close", !isOpen);
     }
     if (event !== "error" || isHeard()) return emit(event, ...values);
@@ -67,6 +70,38 @@ function ending<S extends Socket>(socket: S, wasOpen = false): S {
     return true;
   };
   return Object.assign(socket, { emit: emitEnding });
+}
+
+/** Turns of the event loop; postgres.js says its first words in the first of them. */
+const SILENT_TURNS = 3;
+/** Sockets that were ended for it; the statement that such a connection was made for is tried on the next one. */
+const silent = new WeakSet<Socket>();
+
+/**
+ * Ends a socket on which postgres.js says nothing. What it was about to write when its last socket ended, 3.4.9 keeps
+ * for the next connection, and then waits there for an answer to words that it has not sent, until it gives up after
+ * `connect_timeout`. What it keeps grows with each connection, and goes out where it is a kilobyte: with the third or
+ * fourth.
+ */
+function endingIfSilent<S extends Socket>(socket: S): S {
+  const write = socket.write.bind(socket);
+  let turns = SILENT_TURNS;
+  const look = (): void => {
+    if (turns === 0) {
+      silent.add(socket);
+      socket.destroy();
+      return;
+    }
+    turns -= 1;
+    watch = setImmediate(look);
+  };
+  let watch = setImmediate(look);
+  const writeFirst: Socket["write"] = (...said: unknown[]): boolean => {
+    clearImmediate(watch);
+    Object.assign(socket, { write });
+    return (write as (...said: unknown[]) => boolean)(...said);
+  };
+  return Object.assign(socket, { write: writeFirst });
 }
 
 const ended = (): Error => Object.assign(new Error("Postgres ended the connection."), { code: "CONNECTION_CLOSED" });

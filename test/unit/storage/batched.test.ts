@@ -120,17 +120,29 @@ test("calls with one key never share a statement, and keep their order", async (
   expect(await Promise.all(rest)).toEqual(["B1", "A1", "B2", "A2"]);
 });
 
-test("large calls go in statements of their own", async () => {
+test("a large call is a statement alone, and small ones do not wait for it, nor it for them", async () => {
   const { statements, run } = held<number, number>();
-  const call = batched(run, { max: 10, bytes: (item) => item });
+  const call = batched(run, { max: 10, slots: 1, bytes: (item) => item });
   const sql = pool();
-  for (const item of [1, 1]) void call(sql, item);
-  for (const item of [3_000_000, 1_000_000, 1_000_000, 200_000]) void call(sql, item);
-  statements[0]?.end([1]);
-  await settled();
+  for (const item of [3_000_000, 1, 2_000_000, 2, 3]) void call(sql, item);
+  expect(statements.map(({ items }) => items)).toEqual([[3_000_000], [1]]);
   statements[1]?.end([1]);
   await settled();
-  expect(statements.slice(2).map(({ items }) => items)).toEqual([[3_000_000], [1_000_000, 1_000_000]]);
+  expect(statements.slice(2).map(({ items }) => items)).toEqual([[2, 3]]);
+  statements[0]?.end([3_000_000]);
+  await settled();
+  expect(statements.slice(3).map(({ items }) => items)).toEqual([[2_000_000]]);
+});
+
+test("small calls share a statement as long as it carries no more than one may", async () => {
+  const { statements, run } = held<number, number>();
+  const call = batched(run, { max: 10, slots: 1, bytes: (item) => item });
+  const sql = pool();
+  void call(sql, 1);
+  for (let n = 0; n < 6; n += 1) void call(sql, 500_000);
+  statements[0]?.end([1]);
+  await settled();
+  expect(statements[1]?.items).toHaveLength(4);
 });
 
 test("one call that cannot be answered fails alone; its neighbours get their answers", async () => {
