@@ -1,14 +1,12 @@
 /** What stands of a firm in its invoices, as an operator gives it. */
 import { z } from "zod";
 
-import { LIMITS } from "../base/limits.js";
 import type { FirmId } from "../base/ids.js";
 import { updateFirm } from "../storage/identity/firms.js";
 import type { Sql } from "../storage/sql.js";
 import type { Clock } from "../base/clock.js";
 import { OPERATOR, stampOf } from "./audit.js";
-
-const text = z.string().trim().min(1).max(LIMITS.firm_name_chars_max);
+import { tenantName } from "./names.js";
 
 /** The members; each may be missing. A firm without a VAT id is no payer, and charges no tax. */
 export const FIRM_FACTS = {
@@ -20,9 +18,9 @@ export const FIRM_FACTS = {
     .string()
     .regex(/^[A-Z]{2}[0-9A-Z]{2,13}$/u, "must be a VAT id with its country, as SK2020202020")
     .optional(),
-  street: text.optional(),
-  city: text.optional(),
-  zip: text.optional(),
+  street: tenantName.optional(),
+  city: tenantName.optional(),
+  zip: tenantName.optional(),
 };
 /** Reads the facts of a firm and nothing else. */
 export const firmFacts = z.strictObject(FIRM_FACTS);

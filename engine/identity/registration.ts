@@ -1,10 +1,7 @@
 /** Tenants as an operator makes them: a firm with its first participant and key, an integrator with its first key. */
-import { z } from "zod";
-
 import type { Clock } from "../base/clock.js";
 import { participantKey, participantParts } from "../base/ids.js";
 import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../base/ids.js";
-import { LIMITS } from "../base/limits.js";
 import { PARTICIPANT_CAPABILITIES } from "../peppol/discovery/capabilities.js";
 import { isProviderParticipant } from "../peppol/seats.js";
 import { SCOPES } from "../base/scopes.js";
@@ -16,13 +13,6 @@ import { createFirm, createIntegrator, registerParticipant } from "./firms.js";
 import { createKey } from "./keys.js";
 import { FIRM_KEY_SCOPES } from "./scopes.js";
 import type { SecretEnvironment } from "./tokens/secrets.js";
-
-/** What a firm or an integrator is called: on one line, and nothing in it acts on what shows it. */
-export const tenantName = z
-  .string()
-  .min(1)
-  .max(LIMITS.firm_name_chars_max)
-  .refine((name) => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name), "must not contain control characters");
 
 /** What making firms and integrators needs of the engine. */
 export interface TenantPorts {

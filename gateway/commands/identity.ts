@@ -1,6 +1,6 @@
 /** `kurier firms|integrators|keys create` and `keys list`: what an operator must do without SQL. */
 import { startActors } from "../../actors/system.js";
-import { tenantName } from "../../engine/identity/registration.js";
+import { keyName, tenantName } from "../../engine/identity/names.js";
 import type { ParticipantFault } from "../../engine/identity/registration.js";
 import { tenantKind, tenantsThroughActors } from "../../actors/tenant.js";
 import type { Tenants } from "../../actors/tenant.js";
@@ -76,11 +76,16 @@ const PARTICIPANT_FAULTS: Readonly<Record<ParticipantFault, string>> = {
   participant_of_provider: "--participant is a service provider's (scheme 0242); give the firm an id of its own.",
 };
 
+const NAMES = {
+  tenant: { schema: tenantName, chars_max: LIMITS.firm_name_chars_max },
+  key: { schema: keyName, chars_max: LIMITS.key_name_chars_max },
+};
+
 /** @throws UsageError for a name that no list could show */
-function nameIn(name: string): string {
-  const read = tenantName.safeParse(name);
-  if (!read.success)
-    throw new UsageError(`--name has 1 to ${LIMITS.firm_name_chars_max} characters, none of them a control character.`);
+export function nameIn(of: keyof typeof NAMES, name: string): string {
+  const { schema, chars_max } = NAMES[of];
+  const read = schema.safeParse(name);
+  if (!read.success) throw new UsageError(`--name has 1 to ${chars_max} characters, none of them a control character.`);
   return read.data;
 }
 
@@ -112,7 +117,7 @@ const firmsSetCommand: Command = {
     const firmId = parseFirmId(required(parsed, "firm"));
     if (firmId === undefined) throw new UsageError("--firm must be the id of a firm.");
     const name = parsed.options.get("name");
-    const changes = { ...factsOf(parsed), ...(name === undefined ? {} : { name: nameIn(name) }) };
+    const changes = { ...factsOf(parsed), ...(name === undefined ? {} : { name: nameIn("tenant", name) }) };
     const isChanged = await withDatabase(loadConfig(), ({ sql }) =>
       changeFirm({ sql, clock: systemClock }, firmId, changes),
     );
@@ -131,7 +136,7 @@ const firmsCreateCommand: Command = {
   ],
   run: async (args) => {
     const parsed = parseArguments(args, { options: ["name", "participant", ...FACT_OPTIONS] });
-    const name = nameIn(required(parsed, "name"));
+    const name = nameIn("tenant", required(parsed, "name"));
     const facts = factsOf(parsed);
     const config = loadConfig();
     const participantId = parseParticipantId(required(parsed, "participant"));
@@ -151,7 +156,7 @@ const integratorsCreateCommand: Command = {
   usage: ["kurier integrators create --name NAME", "Prints the ids and the secret, which is shown this once."],
   run: async (args) => {
     const parsed = parseArguments(args, { options: ["name"] });
-    const integrator = { name: nameIn(required(parsed, "name")) };
+    const integrator = { name: nameIn("tenant", required(parsed, "name")) };
     const config = loadConfig();
     printRecord({ ...(await withTenants(config, (tenants) => tenants.makeIntegrator(integrator))) });
     return EXIT.ok;
@@ -179,8 +184,9 @@ const keysCreateCommand: Command = {
   run: async (args) => {
     const parsed = parseArguments(args, { options: ["firm", "integrator", "scopes", "name", "ip"] });
     const owner = ownerOf(parsed);
+    const given = parsed.options.get("name");
+    const name = given === undefined ? undefined : nameIn("key", given);
     const config = loadConfig();
-    const name = parsed.options.get("name");
     const ip = parsed.options.get("ip");
     const scopes = scopesOf(parsed.options.get("scopes"), "firmId" in owner ? FIRM_KEY_SCOPES : SCOPES);
     const key = await withTenants(config, (tenants) =>

@@ -13,7 +13,7 @@ import {
 import type { DocumentId, FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import { FIRM_FACTS } from "../../engine/identity/firm-facts.js";
 import type { FirmFacts } from "../../engine/identity/firm-facts.js";
-import { tenantName } from "../../engine/identity/registration.js";
+import { tenantName } from "../../engine/identity/names.js";
 import type { NewTenantFirm } from "../../engine/identity/registration.js";
 import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
 import type { OutboundState } from "../../engine/lifecycle/document.js";

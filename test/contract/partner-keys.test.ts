@@ -278,6 +278,8 @@ describe.each(serverForms)("the %s form", (form) => {
     // enterprise.md, Integrator API key: name "max 80 characters on create", scopes "on create minItems 1", ipAllowlist "max 50 entries on create"
     test.each([
       ["a name of 81 characters", { name: "x".repeat(81) }],
+      ["a name with a line feed", { name: "two\nlines" }],
+      ["a name with a NUL", { name: "no\0thing" }],
       ["no scope", { scopes: [] }],
       ["an unknown scope", { scopes: ["documents:*"] }],
       ["51 addresses", { ipAllowlist: Array.from({ length: 51 }, (_, i) => `10.0.0.${i}`) }],

@@ -152,6 +152,8 @@ describe.each(serverForms)("White Label in the %s form", (form) => {
     [{ dic: "123" }, "dic"],
     [{ companyEmail: "x" }, "companyEmail"],
     [{ verificationToken: "" }, "verificationToken"],
+    [{ legalName: "two\nlines" }, "legalName"],
+    [{ legalName: "\u009b31m" }, "legalName"],
     [{ verificationToken: "with space" }, "verificationToken"],
     [{ verificationToken: "t".repeat(LIMITS.verification_token_chars_max + 1) }, "verificationToken"],
     [{ customerRef: "" }, "customerRef"],
@@ -338,6 +340,7 @@ describe.each(serverForms)("White Label in the %s form", (form) => {
       [{ relationship: "owner" }, "relationship"],
       [{ customerAuthorization: " " }, "customerAuthorization"],
       [{ dic: "x" }, "dic"],
+      [{ legalName: "\u001b[31mred" }, "legalName"],
     ] as const)
       expect((await create(changes, randomUUID())).text).toContain(`"field":"${field}"`);
     const list = await call("GET /customers");

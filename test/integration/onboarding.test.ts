@@ -351,6 +351,17 @@ describe.each(serverForms)("the %s form", (form) => {
     },
   );
 
+  test.each(["two\nlines", "no\0thing", "\u009b31m"])(
+    "a confirmation whose legal name is %j is 400, names the member, and confirms nothing",
+    async (legalName) => {
+      const body = wish();
+      const made = await create(body);
+      const answer = await confirm({ ...confirmation(body["dic"]), legalName });
+      expect([answer.status, answer.json["error"]]).toMatchObject([400, { field: "legalName" }]);
+      expect((await read(made.json["id"]))["status"]).toBe("awaiting_pfs");
+    },
+  );
+
   test("a confirmation of more than 64 KiB is 413, one with a content coding 415", async () => {
     const raw = JSON.stringify({ ...confirmation(newDic()), filler: "x".repeat(LIMITS.pfs_body_bytes_max) });
     expect((await confirm(undefined, { raw })).status).toBe(413);

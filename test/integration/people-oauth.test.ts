@@ -26,12 +26,12 @@ describe.each(serverForms)("the %s form", (form) => {
   let addresses = 0;
   const from = (): Record<string, string> => ({ "x-forwarded-for": `198.51.100.${(addresses += 1) % 250}` });
 
-  const register = (redirectUris: readonly string[]): Promise<HttpAnswer> =>
+  const register = (redirectUris: readonly string[], name = "Účtovníctvo <b>"): Promise<HttpAnswer> =>
     http(
       "POST",
       `${running.engine.adminUrl}/admin/oauth-clients`,
       { authorization: `Bearer ${running.sandbox.admin.token}`, "content-type": "application/json" },
-      JSON.stringify({ name: "Účtovníctvo <b>", redirectUris }),
+      JSON.stringify({ name, redirectUris }),
     );
   const endKeys = async (): Promise<void> => {
     await running.db.sql`update api_key set active = false, generation = generation + 1, deactivated_at = now()
@@ -280,5 +280,10 @@ describe.each(serverForms)("the %s form", (form) => {
     "ftp://erp.example/",
   ])("a program cannot be registered with %s", async (uri) => {
     expect((await register([uri])).status).toBe(400);
+  });
+
+  test("a program cannot be registered under a name with a line feed, and the answer names the member", async () => {
+    const answer = await register([REDIRECT], "two\nlines");
+    expect([answer.status, answer.json["error"]]).toMatchObject([400, { field: "name" }]);
   });
 });

@@ -8,6 +8,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { Refusal } from "../../base/errors.js";
 import { firstChars } from "../../base/text.js";
 import { LIMITS } from "../../base/limits.js";
+import { isPlainName, NAME_FAULT } from "../names.js";
 import { sha256 } from "../tokens/secrets.js";
 
 /** What of a confirmation is used. Its token is kept as a digest only. */
@@ -59,6 +60,9 @@ export function readConfirmation(
   if (!DIC.test(company)) throw new Refusal("REQUEST_INVALID", [{ field: "dic", message: "Must be ten digits." }]);
   if (verification === "")
     throw new Refusal("REQUEST_INVALID", [{ field: "verification_token", message: "Must be a string." }]);
-  const name = firstChars(textOf(legalName) ?? "", LIMITS.firm_name_chars_max);
+  const said = textOf(legalName) ?? "";
+  if (!isPlainName(said))
+    throw new Refusal("REQUEST_INVALID", [{ field: "legalName", message: `legalName ${NAME_FAULT}.` }]);
+  const name = firstChars(said, LIMITS.firm_name_chars_max);
   return { dic: company, tokenSha256: sha256(verification), legalName: name === "" ? null : name };
 }

@@ -7,6 +7,7 @@ import { listOAuthPrograms, registerOAuthProgram } from "../../../engine/identit
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
 import { withDatabase } from "../database.js";
+import { nameIn } from "../identity.js";
 import { print, printRow } from "../terminal.js";
 
 const createCommand: Command = {
@@ -18,10 +19,8 @@ const createCommand: Command = {
   ],
   run: async (args) => {
     const { options } = parseArguments(args, { options: ["name", "redirect-uri"] });
-    const name = options.get("name") ?? "";
+    const name = nameIn("key", options.get("name") ?? "");
     const redirectUris = (options.get("redirect-uri") ?? "").split(",").filter((uri) => uri !== "");
-    if (name === "" || name.length > LIMITS.key_name_chars_max)
-      throw new UsageError(`--name is needed, ${LIMITS.key_name_chars_max} characters at most.`);
     if (redirectUris.length === 0 || redirectUris.length > LIMITS.oauth_redirects_max)
       throw new UsageError(`--redirect-uri is needed, ${LIMITS.oauth_redirects_max} addresses at most.`);
     await withDatabase(loadConfig(), async ({ sql }) => {

@@ -10,6 +10,7 @@ import { SCOPES } from "../../../engine/base/scopes.js";
 import { actorOf } from "../../../engine/identity/audit.js";
 import type { Actor } from "../../../engine/identity/audit.js";
 import type { Caller } from "../../../engine/identity/caller.js";
+import { keyName } from "../../../engine/identity/names.js";
 import type { IssuedKey, KeyWish, ListedKey, NamedKey } from "../../../engine/identity/partners/keys.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
@@ -68,7 +69,7 @@ const issuedKey = key.extend({
 });
 
 const wish = z.object({
-  name: z.string().min(1).max(LIMITS.key_name_chars_max).nullish(),
+  name: keyName.nullish(),
   scopes: z
     .array(z.enum(SCOPES))
     .min(1)

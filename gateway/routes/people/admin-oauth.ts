@@ -2,6 +2,7 @@
 import { z } from "zod";
 
 import { LIMITS } from "../../../engine/base/limits.js";
+import { keyName } from "../../../engine/identity/names.js";
 import type { OAuth } from "../../../engine/identity/people/oauth.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
@@ -32,7 +33,7 @@ export const adminOAuthRoutes = (ports: Pick<OAuth, "programs" | "register">): r
     errors: ["REQUEST_INVALID", "TEMPORARY"],
     request: {
       body: z.strictObject({
-        name: z.string().min(1).max(LIMITS.key_name_chars_max),
+        name: keyName,
         redirectUris: z.array(z.string().max(LIMITS.oauth_redirect_chars_max)).min(1).max(LIMITS.oauth_redirects_max),
       }),
     },

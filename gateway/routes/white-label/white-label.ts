@@ -9,6 +9,7 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import { actorOf } from "../../../engine/identity/audit.js";
 import type { Actor } from "../../../engine/identity/audit.js";
 import type { Caller } from "../../../engine/identity/caller.js";
+import { tenantName } from "../../../engine/identity/names.js";
 import type { WhiteLabelWish } from "../../../engine/identity/white-label/operations.js";
 import { WHITE_LABEL_TYPES } from "../../../engine/identity/white-label/reads.js";
 import type {
@@ -70,7 +71,7 @@ const companyEmail = z
     return email ?? z.NEVER;
   })
   .meta({ openapi: { type: "string", format: "email" } });
-const legalName = z.string().trim().min(1).max(LIMITS.firm_name_chars_max).optional();
+const legalName = tenantName.optional();
 const secretOf = (chars_max: number) =>
   z
     .string()
