@@ -1,13 +1,13 @@
 /** Small files of DATA_DIR that belong to the engine as a whole: the sandbox's master key and the node's name. */
 import { randomBytes, randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { systemClock } from "../../engine/base/clock.js";
 import type { Clock } from "../../engine/base/clock.js";
 import { ConfigError } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
-import { replaceFile } from "../../engine/base/files/durable.js";
+import { makeFolderNow, replaceFile, replaceFileNow } from "../../engine/base/files/durable.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { joinFirmKeys } from "../../engine/storage/keyring/firm-keys.js";
 import { openKeyring } from "../../engine/storage/keyring/keyring.js";
@@ -83,14 +83,15 @@ export async function openKeys(sql: Sql, config: Config, options: KeyOptions = {
  */
 export const nodeName = (dataDir: string): Promise<string> => readOrCreate(join(dataDir, "node.id"), randomUUID);
 
-/** Keeps the bytes of a document that killed two workers, sealed, for the operator; the oldest are not replaced. */
+/**
+ * Keeps the bytes of a document that killed two workers, sealed, for the operator; the oldest are not replaced. They
+ * outlive a power loss, for the process forgets which documents they were.
+ */
 export function keepQuarantined(dataDir: string, sealer: Sealer, job: QuarantinedJob): void {
   const { bytes } = job.input as { readonly bytes?: unknown };
   const folder = join(dataDir, "quarantine");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolderNow(folder);
   if (!(bytes instanceof Uint8Array) || readdirSync(folder).length >= LIMITS.quarantine_files_max) return;
-  writeFileSync(join(folder, `${job.sha256}.${sealer.keyId}.sealed`), sealer.seal(bytes, job.sha256), {
-    mode: 0o600,
-    flush: true,
-  });
+  const path = join(folder, `${job.sha256}.${sealer.keyId}.sealed`);
+  replaceFileNow(path, sealer.seal(bytes, job.sha256), `${path}.${process.pid}`);
 }

@@ -153,7 +153,7 @@ describe.each(serverForms)("White Label in the %s form", (form) => {
     [{ companyEmail: "x" }, "companyEmail"],
     [{ verificationToken: "" }, "verificationToken"],
     [{ legalName: "two\nlines" }, "legalName"],
-    [{ legalName: "\u009b31m" }, "legalName"],
+    [{ legalName: "\u001b[31mred" }, "legalName"],
     [{ verificationToken: "with space" }, "verificationToken"],
     [{ verificationToken: "t".repeat(LIMITS.verification_token_chars_max + 1) }, "verificationToken"],
     [{ customerRef: "" }, "customerRef"],

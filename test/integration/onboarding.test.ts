@@ -351,7 +351,7 @@ describe.each(serverForms)("the %s form", (form) => {
     },
   );
 
-  test.each(["two\nlines", "no\0thing", "\u009b31m"])(
+  test.each(["two\nlines", "no\0thing", "\u001b[31mred"])(
     "a confirmation whose legal name is %j is 400, names the member, and confirms nothing",
     async (legalName) => {
       const body = wish();

@@ -1,5 +1,5 @@
 /** Files that outlive a power loss: their bytes are on the disk before they have their name, and their name is, too. */
-import { closeSync, fsyncSync, mkdirSync, openSync, rmdirSync } from "node:fs";
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
 import { mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
@@ -94,6 +94,13 @@ export async function replaceFile(path: string, text: string, draft: string): Pr
   await rm(draft, { force: true });
   await writeSynced(draft, text);
   await renameSynced(draft, path);
+}
+
+/** As `replaceFile`, at once: for what is seldom written, and from where nothing can wait. */
+export function replaceFileNow(path: string, bytes: Uint8Array, draft: string): void {
+  writeFileSync(draft, bytes, { mode: 0o600, flush: true });
+  renameSync(draft, path);
+  syncPathNow(dirname(path));
 }
 
 /** Gives a file or a folder, whose bytes are on the disk, its name. */

@@ -24,7 +24,8 @@ import { ensureDevelopmentPki, ensurePeerLeaves } from "../../../engine/peppol/p
 import { openFileEvidence } from "../../../engine/storage/evidence/store-file.js";
 import { evidenceRef } from "../../../engine/storage/evidence/store.js";
 import { openFirmKeyFiles } from "../../../engine/storage/keyring/firm-key-files.js";
-import { nodeName } from "../../../gateway/start/data-dir.js";
+import { createSealer } from "../../../engine/storage/sealer.js";
+import { keepQuarantined, nodeName } from "../../../gateway/start/data-dir.js";
 import { watchSyncs } from "../../support/syncs.js";
 
 let folder: string;
@@ -131,6 +132,20 @@ test("evidence whose folder is made for another one at that moment is stored onl
   const again = Buffer.from("one");
   await store.put(evidenceRef(again, at), again);
   expect(await store.get(evidenceRef(again, at))).toEqual(again);
+});
+
+test("a document that killed its workers is on the disk with its name, and so is the folder that it is the first in", async () => {
+  const sealer = createSealer([Buffer.alloc(32, 7)]);
+  const bytes = Buffer.from("<Invoice/>");
+  const job = { kind: "validate", sha256: "a".repeat(64), reason: "exit", input: { bytes } } as const;
+  const name = `${job.sha256}.${sealer.keyId}.sealed`;
+  const path = join(folder, "quarantine", name);
+  const keep = (): Promise<void> => Promise.resolve(keepQuarantined(folder, sealer, job));
+  expect(await syncsOf(path, keep)).toEqual(["/ before", `${name}.draft before`, "quarantine/ after"]);
+  expect(await syncsOf(path, keep)).toEqual([`${name}.draft after`, "quarantine/ after"]);
+  expect(readdirSync(join(folder, "quarantine"))).toEqual([name]);
+  expect(sealer.open(sealer.keyId, readFileSync(path), job.sha256)).toEqual(bytes);
+  expect([path, join(folder, "quarantine")].map((one) => statSync(one).mode & 0o777)).toEqual([0o600, 0o700]);
 });
 
 test("the name of a node outlives a power loss, as the leases that it holds do", async () => {
