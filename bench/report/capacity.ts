@@ -80,7 +80,7 @@ ${lines(kept, COSTS, () => [])}
 ## How many engines
 A million documents a month are 23 in a minute; when a tenth of them comes on one day, within eight hours, that is 3.5 in a second. Compare that with the lines above: speed is seldom the reason for a second engine, upgrades and failures are.
 
-- **Processor**: \`kurier_worker_pool_utilisation_ratio\` near 1 asks for more \`VALIDATOR_THREADS\` on more cores, then for another engine.
+- **Processor**: \`kurier_worker_pool_utilisation_ratio\` near 1 asks for more \`VALIDATOR_THREADS\` on more cores, then for another engine. Node.js starts four threads that collect garbage and compile, whatever the machine; \`npm start\` asks for half as many as there are processors, and where Node.js is started otherwise, \`NODE_OPTIONS=--v8-pool-size=1\` does so on two (D-384).
 - **Memory**: every budget follows the heap and the bound of the container; beyond it clients are told to come again. [Faults](../faults.md) and \`bench/results/large-invoices.json\` have what large invoices at once take.
 - **Connections to PostgreSQL**: 16 for calls and 4 for logins in each engine, and those of its loops; PgBouncer may stand in between ([deploying](../deploy.md)).
 - **Open files**: 65,536 for an engine, as the unit of systemd gives it.
