@@ -12,7 +12,8 @@ import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { databaseErrorOf } from "../../engine/storage/unusable.js";
 
-interface CommandDatabase {
+/** The database while a command runs. */
+export interface CommandDatabase {
   readonly url: string;
   readonly sql: Sql;
 }

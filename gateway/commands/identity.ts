@@ -21,11 +21,11 @@ import type { RegistrationResult } from "../../engine/peppol/discovery/registrat
 import { isScope, SCOPES } from "../../engine/base/scopes.js";
 import type { Scope } from "../../engine/base/scopes.js";
 import { listKeys } from "../../engine/storage/identity/keys.js";
-import type { Sql } from "../../engine/storage/sql.js";
 import { complain, print, printRow } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ParsedArguments } from "./command.js";
 import { withDatabase } from "./database.js";
+import type { CommandDatabase } from "./database.js";
 import { withRegistrations } from "./participants.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
@@ -49,13 +49,17 @@ const printRecord = (record: Readonly<Record<string, unknown>>): void => {
 };
 
 /** Runs `use` with the actors that own tenants, in this process: a command is one more node. */
-export const withTenants = <T>(config: Config, use: (tenants: Tenants, sql: Sql) => Promise<T>): Promise<T> =>
-  withDatabase(config, async ({ sql }) => {
+export const withTenants = <T>(
+  config: Config,
+  use: (tenants: Tenants, database: CommandDatabase) => Promise<T>,
+): Promise<T> =>
+  withDatabase(config, async (database) => {
+    const { sql } = database;
     const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
     try {
       return await use(
         tenantsThroughActors(actors, tenantKind({ sql, clock: systemClock, environment: config.ENVIRONMENT })),
-        sql,
+        database,
       );
     } finally {
       await actors.stop();

@@ -13,6 +13,7 @@ import type { Actor } from "../../engine/identity/audit.js";
 import type { Caller } from "../../engine/identity/caller.js";
 import { createFirm, createIntegrator } from "../../engine/identity/firms.js";
 import type { Identity } from "../../engine/identity/identity.js";
+import { openChannel } from "../../engine/storage/channel.js";
 import { integratorCommands } from "../../gateway/commands/people/integrators.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { hearCommand } from "../support/heard-command.js";
@@ -194,6 +195,43 @@ test("a name of an integrator that was stored with a new line and a colour is on
   const { said } = await integrators("");
   expect(said).not.toMatch(/[^\P{Cc}\n]/u);
   expect(said.split("\n").find((row) => row.startsWith(integratorId))).toContain("  Partner··[31mapproved  sandbox  ");
+});
+
+test("the command line ends when every running engine has heard: one that hears late lets no withdrawn integrator act", async () => {
+  const held: string[] = [];
+  /** Hears of integrators no earlier than somebody asks whether it has. */
+  const late = await startNode(db, {
+    clock,
+    environment: "production",
+    publicUrl: HTTPS,
+    openChannel: (options) =>
+      openChannel({
+        ...options,
+        onMessage: (payload) => {
+          if (payload.startsWith("integrator:")) held.push(payload);
+          else {
+            if (payload.startsWith("sync:")) for (const one of held.splice(0)) options.onMessage(one);
+            options.onMessage(payload);
+          }
+        },
+      }),
+  });
+  try {
+    const { integratorId, token } = await partner(late);
+    const { firmId } = await company();
+    await bind(db, clock, integratorId, firmId);
+    const answer = () => refusalOf(async () => late.firmContext(await late.authenticate(token, clock.now()), firmId));
+    for (const [verb, expected] of [
+      ["approve", "none"],
+      ["withdraw", "FIRM_FORBIDDEN"],
+      ["approve", "none"],
+    ] as const) {
+      expect((await integrators(` ${verb}`, integratorId, "--reason", "its contract")).code).toBe(0);
+      expect([verb, await answer()]).toEqual([verb, expected]);
+    }
+  } finally {
+    await late.stop();
+  }
 });
 
 test("the command line approves and withdraws for a reason, which the operators' record has, and refuses what it cannot do", async () => {

@@ -1,9 +1,10 @@
 /** `kurier integrators …`: which integrators there are, and which of them may act for firms in production. */
-import { isoInstant } from "../../../engine/base/clock.js";
+import { isoInstant, systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
 import { parseIntegratorId } from "../../../engine/base/ids.js";
 import type { IntegratorId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { nodesKnow } from "../../../engine/identity/nodes/hearing.js";
 import { findIntegratorSheet, listIntegratorSheets } from "../../../engine/storage/operators/integrators.js";
 import type { IntegratorSheet } from "../../../engine/storage/operators/integrators.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
@@ -74,7 +75,7 @@ const decisionCommand = ({ verb, isAuthorized, summary, usage }: Decision): Comm
   usage: [
     `kurier integrators ${verb} ID --reason "WHY"`,
     ...usage,
-    "The reason stands in the operators' record; running engines know within a moment. Safe to repeat.",
+    "The reason stands in the operators' record; every running engine knows when the command ends. Safe to repeat.",
   ],
   run: async (args) => {
     const { values, options } = parseArguments(args, { options: ["reason"] });
@@ -83,9 +84,12 @@ const decisionCommand = ({ verb, isAuthorized, summary, usage }: Decision): Comm
     if (reason === "" || reason.length > LIMITS.console_reason_chars_max)
       throw new UsageError(`--reason must say why, in at most ${LIMITS.console_reason_chars_max} characters.`);
     const config = loadConfig();
-    const now = await withTenants(config, async (tenants, sql) => {
+    const now = await withTenants(config, async (tenants, { sql, url }) => {
       const outcome = await tenants.decideProduction({ id, isAuthorized, reason });
-      return outcome === "unknown" ? undefined : findIntegratorSheet(sql, id);
+      if (outcome === "unknown") return undefined;
+      // Also where it was so already: who repeats a command that was stopped must not read it before it holds.
+      await nodesKnow({ sql, databaseUrl: url, clock: systemClock });
+      return findIntegratorSheet(sql, id);
     });
     if (now === undefined) {
       complain(UNKNOWN);
