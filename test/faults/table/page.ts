@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { killTable, SENT_SHARE } from "../records.js";
 import type { KillRecord } from "../records.js";
 import type { Figures } from "../figures.js";
+import { MUTATIONS } from "../mutations.js";
 import { FAMILIES } from "./table.js";
 import type { Family } from "./table.js";
 import type { FaultRow } from "./row.js";
@@ -24,7 +25,7 @@ const cell = (text: string): string => text.replaceAll("|", "\\|");
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.map(cell).join(" | ")} |`).join("\n");
 
-const shownBy = ({ shown }: FaultRow): string =>
+const shownBy = (shown: FaultRow["shown"]): string =>
   shown.length === 0
     ? "nothing"
     : shown
@@ -34,8 +35,19 @@ const shownBy = ({ shown }: FaultRow): string =>
 const familyText = ({ title, rows }: Family): string =>
   `## ${title}\n\n${table(
     ["Row", "What is done", "Shown by", "Not shown"],
-    rows.map((row) => [row.id, row.what, shownBy(row), row.missing ?? ""]),
+    rows.map((row) => [row.id, row.what, shownBy(row.shown), row.missing ?? ""]),
   )}\n`;
+
+/** What is changed in the code to see that the test of an invariant fails. */
+const mutationsText = `## Changes that break an invariant\n\nEach is made in a copy of the project, built, and must fail the test that watches the invariant: \`npm run -s test:faults -- mutations\`.\n\n${table(
+  ["Invariant", "Changed so that", "In", "The test that fails"],
+  MUTATIONS.map(({ invariant, what, edits, test: { file, title } }) => [
+    invariant,
+    what,
+    edits.map((one) => `\`${one.file}\``).join("<br>"),
+    shownBy([{ file, titles: [title] }]),
+  ]),
+)}\n`;
 
 function killsText(root: string): readonly string[] {
   const file = join(root, RESULTS, "kills.json");
@@ -72,4 +84,4 @@ function figuresText(root: string): readonly string[] {
 
 /** @param root  of the project */
 export const faultsPage = (root: string): string =>
-  [INTRODUCTION, ...killsText(root), ...figuresText(root), ...FAMILIES.map(familyText)].join("\n");
+  [INTRODUCTION, ...killsText(root), ...figuresText(root), ...FAMILIES.map(familyText), mutationsText].join("\n");
