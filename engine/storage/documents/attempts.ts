@@ -261,7 +261,7 @@ export const endAttempt = batched<AttemptEnd, WrittenEnd | undefined>(
       announced: id === null ? undefined : { id, stream: "events", key: ends[Number(n) - 1]?.id ?? "", body },
     }));
   },
-  { max: LIMITS.attempts_batch, slots: CHAIN_SLOTS, key: ({ id }) => id },
+  { max: LIMITS.attempts_batch, slots: CHAIN_SLOTS, pace_ms: LIMITS.statement_pace_ms, key: ({ id }) => id },
 );
 
 /**

@@ -257,7 +257,7 @@ export const applyMove = batched<MoveRow, number | undefined>(
       m.events::jsonb, m.attempt::jsonb, m.changes::jsonb) as a`;
     return inOrder(moves, rows, ({ version }) => version);
   },
-  { max: LIMITS.attempts_batch, key: ({ id }) => id },
+  { max: LIMITS.attempts_batch, pace_ms: LIMITS.statement_pace_ms, key: ({ id }) => id },
 );
 
 /** State and version of a document, for a decision that needs no payload. */

@@ -141,7 +141,7 @@ const endDuties = batched<{ readonly id: string; readonly end: DutyEnd }, boolea
     cross join lateral end_mls_duty(r.id, r.wait_ms, r.code, r.message::jsonb, r.document, r.findings::jsonb) as d`;
     return inOrder(items, rows, () => true).map((ended) => ended === true);
   },
-  { max: LIMITS.receive_batch, key: ({ id }) => id },
+  { max: LIMITS.receive_batch, pace_ms: LIMITS.statement_pace_ms, key: ({ id }) => id },
 );
 
 /**

@@ -74,5 +74,5 @@ export const recordOutgoing = batched<OutgoingExchange, boolean>(
     const added = new Set(rows.map(({ id }) => id));
     return exchanges.map(({ id }) => added.has(id));
   },
-  { max: LIMITS.attempts_batch, key: ({ id }) => id },
+  { max: LIMITS.attempts_batch, pace_ms: LIMITS.statement_pace_ms, key: ({ id }) => id },
 );

@@ -74,7 +74,7 @@ export const chainEvidence = batched<NewEvidence, ChainPlace>(
     from append_evidence(${JSON.stringify(entries.map(evidenceJson))}::text::jsonb) order by n`;
     return rows.map(({ index, hash, previous_hash }) => ({ index: Number(index), hash, previousHash: previous_hash }));
   },
-  { slots: CHAIN_SLOTS, max: LIMITS.evidence_batch },
+  { slots: CHAIN_SLOTS, max: LIMITS.evidence_batch, pace_ms: LIMITS.statement_pace_ms },
 );
 
 interface Row {

@@ -1,4 +1,4 @@
-/** Calls that share statements: each gets its own answer, none waits but who has time, none fails for another. */
+/** Calls that share statements: each gets its own answer, nobody waits but who has time or a pace, none fails for another. */
 import { afterEach, expect, test, vi } from "vitest";
 
 import { Refusal } from "../../../engine/base/errors.js";
@@ -89,6 +89,56 @@ test("a call in a hurry takes along those that have time, and as many as fill a 
   expect(asked()[1]).toEqual(["later 2", "later 3", "later 4"]);
   vi.advanceTimersByTime(10 * GATHER_MS);
   expect(asked()).toHaveLength(2);
+});
+
+const PACE_MS = 25;
+
+/** Calls of a kind with a pace, on a clock that the test moves. */
+function paced(max: number) {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  const { statements, run } = held<number, number>();
+  const call = batched(run, { max, slots: 1, pace_ms: PACE_MS });
+  const sql = pool();
+  return {
+    asked: () => statements.map(({ items }) => items),
+    call: (item: number) => void call(sql, item),
+    /** The statement that is under way ends. */
+    end: async () => {
+      const last = statements.at(-1);
+      last?.end(last.items);
+      await settled();
+    },
+  };
+}
+
+test("where there is a pace, a call that comes alone is a statement at once, and what follows it soon waits for more", async () => {
+  const { asked, call, end } = paced(10);
+  call(1);
+  await end();
+  vi.advanceTimersByTime(PACE_MS - 10);
+  call(2);
+  vi.advanceTimersByTime(9);
+  call(3);
+  expect(asked()).toEqual([[1]]);
+  vi.advanceTimersByTime(1);
+  expect(asked()).toEqual([[1], [2, 3]]);
+  await end();
+  vi.advanceTimersByTime(PACE_MS);
+  call(4);
+  expect(asked()[2], "what comes seldom never waits").toEqual([4]);
+});
+
+test("where there is a pace, as many calls as fill a statement wait no longer, and a statement that took long holds nobody up twice", async () => {
+  const { asked, call, end } = paced(3);
+  call(1);
+  await end();
+  for (const item of [2, 3, 4]) call(item);
+  expect(asked()).toEqual([[1], [2, 3, 4]]);
+  call(5);
+  vi.advanceTimersByTime(10 * PACE_MS);
+  expect(asked(), "its place is taken").toHaveLength(2);
+  await end();
+  expect(asked()[2]).toEqual([5]);
 });
 
 test("a statement takes so many calls and no more, and each pool has its own", async () => {
