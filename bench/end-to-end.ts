@@ -11,7 +11,7 @@ import { makeFirms, startBenchEngine } from "./engine.js";
 import { inTurns } from "./events/in-turns.js";
 import { subscribeFirms } from "./events/subscribed.js";
 import type { BenchEngine, BenchFirm } from "./engine.js";
-import { refusedOf, repeated, runLoad, runPacedLoad } from "./load.js";
+import { mustBeAccepted, refusedOf, repeated, runLoad, runPacedLoad } from "./load.js";
 import { accessPointKey, rsaLimit } from "./rsa.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 import { firmsFor, requests, templateOf } from "./send-requests.js";
@@ -125,7 +125,7 @@ async function drainRate(
     amount,
     next,
   });
-  if (refusedOf(first) > 0) throw new Error(`the engine refused ${refusedOf(first)} documents`);
+  mustBeAccepted(first);
   const [start, before, time] = [systemClock.monotonic(), await counts(engine), processorTime(engine.pid)];
   const { delivered, at } = await drained(engine, options);
   const drainedCount = delivered - before.delivered;
@@ -169,7 +169,7 @@ async function steady(
     ...(options.tiny ? { amount: 10 } : {}),
     next,
   });
-  if (refusedOf(load) > 0) throw new Error(`the engine refused ${refusedOf(load)} documents`);
+  mustBeAccepted(load);
   const { accepted, delivered } = await counts(engine);
   await drained(engine, options);
   const [row] = await engine.sql<{ readonly p50: number; readonly p99: number; readonly p999: number }[]>`
@@ -243,7 +243,7 @@ async function told(
       amount,
       next,
     });
-    if (refusedOf(load) > 0) throw new Error(`the engine refused ${refusedOf(load)} documents`);
+    mustBeAccepted(load);
     answers += load.answers;
     return (await drained(engine, options)).delivered - before.delivered;
   };

@@ -34,6 +34,8 @@ export interface LoadResult {
   readonly statuses: ReadonlyMap<number, number>;
   /** Requests that went twice, because the first time their connection was reset. Default none. */
   readonly repeats?: number;
+  /** What the first answer beyond 2xx said. Default none was such, or it was not kept. */
+  readonly firstRefusal?: string;
   readonly p50_ms: number;
   readonly p99_ms: number;
   readonly p999_ms: number;
@@ -42,6 +44,16 @@ export interface LoadResult {
 /** Requests that were not answered, or not with this status. */
 export const refusedOf = ({ errors, statuses }: Pick<LoadResult, "errors" | "statuses">, expected = 202): number =>
   errors + [...statuses].reduce((sum, [status, count]) => sum + (status === expected ? 0 : count), 0);
+
+/** Holds a load of sends to its promise. @throws Error when any was not accepted, with what the first answer said */
+export function mustBeAccepted(load: Pick<LoadResult, "errors" | "statuses" | "firstRefusal">): void {
+  const refused = refusedOf(load);
+  if (refused === 0) return;
+  const statuses = [...load.statuses].map(([status, count]) => `${count} of ${status}`).join(", ");
+  throw new Error(
+    `the engine refused ${refused} documents (answers: ${statuses}; unanswered: ${load.errors}): ${load.firstRefusal ?? ""}`,
+  );
+}
 
 /** Says how many requests went twice, where any did: behind a repeat an answer may have been lost. */
 export const repeated = ({ repeats = 0 }: Pick<LoadResult, "repeats">): string =>
@@ -52,6 +64,7 @@ export async function runLoad(load: Load): Promise<LoadResult> {
   const statuses = new Map<number, number>();
   const started = systemClock.monotonic();
   let last = started;
+  let firstRefusal: string | undefined;
   const { onAnswer } = load;
   // By connection: one request at a time is under way on each.
   const asked = new WeakMap<object, LoadRequest>();
@@ -78,6 +91,15 @@ export async function runLoad(load: Load): Promise<LoadResult> {
     pipelining: 1,
     timeout: 30,
     requests: [{ ...setup, ...hearing }],
+    setupClient: (client) => {
+      let body: Buffer = Buffer.alloc(0);
+      client.on("body", (octets) => {
+        body = octets;
+      });
+      client.on("response", (status) => {
+        if (status >= 300) firstRefusal ??= body.toString();
+      });
+    },
   };
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
     const instance = autocannon(options, (error: unknown, ended) => {
@@ -94,6 +116,7 @@ export async function runLoad(load: Load): Promise<LoadResult> {
     answers: result.requests.total,
     errors: result.errors + result.timeouts,
     statuses,
+    ...(firstRefusal === undefined ? {} : { firstRefusal }),
     p50_ms: result.latency.p50,
     p99_ms: result.latency.p99,
     p999_ms: result.latency.p99_9,

@@ -6,7 +6,7 @@ import { openSql } from "../engine/storage/sql.js";
 import type { Sql } from "../engine/storage/sql.js";
 import { makeFirms, startBenchEngine } from "./engine.js";
 import type { BenchEngine } from "./engine.js";
-import { refusedOf, runLoad } from "./load.js";
+import { mustBeAccepted, runLoad } from "./load.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 import { requests, templateOf } from "./send-requests.js";
 
@@ -170,7 +170,7 @@ async function measure(options: BenchOptions, engine: BenchEngine, looker: Looke
       amount,
       next,
     });
-    if (refusedOf(result) > 0) throw new Error(`the engine refused ${refusedOf(result)} documents`);
+    mustBeAccepted(result);
     return result.answers;
   };
   const warm = await send(options.tiny ? 4 : DOCUMENTS / 10);

@@ -12,7 +12,7 @@ import { ensureDevelopmentPki, loadDevelopmentKeys } from "../../engine/peppol/p
 import { createSealer } from "../../engine/storage/sealer.js";
 import { freePort, makeFirms, startBenchEngine } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
-import { refusedOf, repeated, runPacedLoad } from "../load.js";
+import { mustBeAccepted, repeated, runPacedLoad } from "../load.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
 import { requests, templateOf } from "../send-requests.js";
 import { fillBacklog } from "./backlog.js";
@@ -69,7 +69,7 @@ async function waits(engine: BenchEngine, { single, receiver }: Firms, options: 
     rate: options.tiny ? 5 : RATE,
     next: requests([templateOf(single, receiver.participantId)], "/sapi/v1/document/send"),
   });
-  if (refusedOf(load) > 0) throw new Error(`the engine refused ${refusedOf(load)} documents`);
+  mustBeAccepted(load);
   const end = systemClock.monotonic() + PATIENCE_MS;
   for (;;) {
     const [row] = await engine.sql<{ readonly p50: number; readonly p99: number; readonly delivered: number }[]>`

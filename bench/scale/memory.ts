@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { memoryOfTree } from "../cpu.js";
 import { makeFirms, startBenchEngine } from "../engine.js";
 import type { BenchEngine } from "../engine.js";
-import { refusedOf, runLoad } from "../load.js";
+import { mustBeAccepted, runLoad } from "../load.js";
 import type { LoadResult } from "../load.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
 import { firmsFor, requests, templateOf } from "../send-requests.js";
@@ -71,7 +71,7 @@ async function measure(options: BenchOptions, engine: BenchEngine): Promise<read
   const [load, seen] = await looking(engine.pid, () =>
     runLoad({ url, connections, seconds: options.seconds, ...(options.tiny ? { amount: 20 } : {}), next }),
   );
-  if (refusedOf(load) > 0) throw new Error(`the engine refused ${refusedOf(load)} documents`);
+  mustBeAccepted(load);
   return figuresOf(load, seen);
 }
 

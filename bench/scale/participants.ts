@@ -13,7 +13,7 @@ import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.j
 import { openSql } from "../../engine/storage/sql.js";
 import { makeFirms } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
-import { refusedOf, runLoad } from "../load.js";
+import { mustBeAccepted, runLoad } from "../load.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
 import { requests, templateOf } from "../send-requests.js";
 import { addPast } from "./past.js";
@@ -132,7 +132,7 @@ async function measure(options: BenchOptions, engines: readonly [BenchEngine, Be
     ...(options.tiny ? { amount: count } : {}),
     next: all,
   });
-  if (refusedOf(load) > 0) throw new Error(`the engine refused ${refusedOf(load)} documents`);
+  mustBeAccepted(load);
   const active = await actorsOf(large);
   options.say("few and many in turn …");
   const end = systemClock.monotonic() + options.seconds * 1_000;
