@@ -6,7 +6,7 @@ import type { Instant } from "../base/clock.js";
 import { Refusal } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import type { KeyRow } from "../storage/identity/keys.js";
-import { orTemporary } from "../storage/sql.js";
+import { orTemporary, readOrTemporary } from "../storage/sql.js";
 import { isCurrent, verifyAccessToken } from "./tokens/access-tokens.js";
 import type { AccessToken, TokenAudience } from "./tokens/access-tokens.js";
 import type { Cache } from "./nodes/cache.js";
@@ -44,7 +44,7 @@ export function createAuthenticator(ports: {
   const verify = async (token: string, now: Instant): Promise<Verified> => {
     // A check that was under way when a key was withdrawn answers who asked, and is kept where nobody looks any more.
     const asked = verified;
-    const access = await orTemporary(verifyAccessToken(ports.signingKeys, ports.audience, token, now));
+    const access = await readOrTemporary(() => verifyAccessToken(ports.signingKeys, ports.audience, token, now));
     if (access === undefined) throw invalid();
     return asked.keep(token, { token: access, made: undefined });
   };

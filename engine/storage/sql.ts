@@ -2,6 +2,8 @@
  * The one door to Postgres. A write is one statement or one SQL function: interactive transactions are unsafe in
  * postgres.js 3.4.9, where the callback of a transaction runs on after its backend has died.
  */
+import { setTimeout as pause } from "node:timers/promises";
+
 import postgres from "postgres";
 
 import { temporary } from "../base/errors.js";
@@ -177,3 +179,17 @@ export async function orTemporary<T>(statement: PromiseLike<T>): Promise<T> {
     throw error;
   }
 }
+
+/**
+ * What a read finds. One whose connection was lost, as when somebody ends the sessions of a database that is well, is
+ * made once more: a moment later, when the pool knows which of its other connections are gone, too.
+ * @throws Refusal TEMPORARY for a passing failure, or when no answer comes in time
+ */
+export const readOrTemporary = <T>(read: () => Promise<T>): Promise<T> =>
+  orTemporary(
+    read().catch(async (error: unknown) => {
+      if (!isUnknownOutcome(error)) throw error;
+      await pause(LIMITS.lost_connection_rest_ms);
+      return read();
+    }),
+  );

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import type { CuttingProxy, LostAt } from "../support/cutting-proxy.js";
+import { openSql, readOrTemporary } from "../../engine/storage/sql.js";
 import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, Mailbox, SendParts, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
@@ -20,6 +21,8 @@ const SEED = seedFrom(20_261_122);
 /** Sends under which backends are ended; a key may make 150 a minute, and each comes twice. */
 const SENDS = 48;
 const ABREAST = 6;
+/** How often all idle sessions are ended. */
+const ROUNDS = 5;
 /** Requests with one key at once. */
 const BODIES = 60;
 
@@ -148,6 +151,52 @@ test(`backends of Postgres that are ended at random under load mix up no request
     const open = await db.sql`select 1 from document where status <> 'delivered'`;
     return open.length === 0;
   });
+});
+
+test("a read whose session is ended in the middle of it is made once more, and twice only", async () => {
+  const name = "read";
+  const sql = openSql({ url: db.url, name, connections: 1 });
+  let made = 0;
+  const read = (): Promise<unknown> => {
+    made += 1;
+    return sql`select pg_sleep(${made === 1 ? 30 : 0}), ${made}::integer as made`;
+  };
+  const endSession = (): Promise<boolean> =>
+    eventually("the session that reads is ended", async () => {
+      const rows = await db.sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name = ${name} and query like '%pg_sleep%'
+          and state = 'active'`;
+      return rows.length === 1;
+    });
+  const [found] = await Promise.all([readOrTemporary(read), endSession()]);
+  expect(found).toMatchObject([{ made: 2 }]);
+  await sql.end();
+  const closed = Object.assign(new Error("closed"), { code: "CONNECTION_CLOSED" });
+  let tries = 0;
+  const lost = (): Promise<never> => {
+    tries += 1;
+    return Promise.reject(closed);
+  };
+  await expect(readOrTemporary(lost)).rejects.toMatchObject({ reason: "TEMPORARY" });
+  expect(tries).toBe(2);
+});
+
+test("requests that come when all idle sessions have just been ended are answered as if nothing had happened", async () => {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const ended = await db.sql<{ readonly pid: number }[]>`
+      select pid, pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and application_name not like 'test%' and state = 'idle'`;
+    const pids = ended.map(({ pid }) => pid);
+    await eventually(
+      "the sessions are gone",
+      async () => (await db.sql`select 1 from pg_stat_activity where pid = any (${pids}::integer[])`).length === 0,
+    );
+    const answers = await Promise.all(
+      Array.from({ length: ABREAST }, () => send(t.sandbox, sender, partsOf(sender, receiver))),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 202));
+  }
 });
 
 test("sixty bodies under one key at once: one is accepted, every other is told for ever that the key is another's", async () => {

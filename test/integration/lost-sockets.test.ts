@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { pemOf } from "../../engine/peppol/pki/certificate.js";
 import { connectionTarget, openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
+import { eventually } from "../support/eventually.js";
 import { makeTestPki } from "../support/test-pki.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
@@ -37,7 +38,7 @@ async function startResettingProxy(databaseUrl: string, tls?: Tls) {
         [server, plain],
       ] as const) {
         from.on("error", () => to.destroy());
-        from.on("close", () => to.destroy());
+        from.on("close", () => to.destroySoon());
         from.pipe(to);
       }
     };
@@ -117,6 +118,20 @@ describe.each([
     proxy.reset();
     expect(["failed", 2]).toContain(await slow);
     expect([await select(3), await select(4)]).toEqual([3, 4]);
+  });
+
+  test("a session that Postgres ends fails the statement under way with its reason, and none that comes later", async () => {
+    expect(await select(1)).toBe(1);
+    const [session] = await sql<{ readonly pid: number }[]>`select pg_backend_pid() as pid`;
+    const pid = session?.pid ?? 0;
+    const slow = sql`select pg_sleep(30)`.then(undefined, (error: unknown) => error);
+    await eventually("the statement runs", async () => {
+      const rows = await database.sql`select 1 from pg_stat_activity where pid = ${pid} and query like '%pg_sleep%'`;
+      return rows.length === 1;
+    });
+    await database.sql`select pg_terminate_backend(${pid})`;
+    expect(await slow).toMatchObject({ code: "57P01", severity: "FATAL" });
+    expect([await select(2), await select(3)]).toEqual([2, 3]);
   });
 
   test("no statement is answered by nothing while connections are reset again and again", async () => {

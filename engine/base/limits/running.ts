@@ -28,6 +28,8 @@ export const RUNNING_LIMITS = {
   db_connect_timeout_s: 5,
   /** Wait of a caller for the database; then it is told 503, whatever the statement under way still comes to. */
   db_answer_timeout_ms: 4_500,
+  /** After a connection was lost, until the same is asked on another one: the rest of the lost are known then. */
+  lost_connection_rest_ms: 20,
   /** Documents committed by one call of accept_documents. */
   accept_batch: 50,
   /** Questions for inboxes that one statement answers. */

@@ -8,7 +8,7 @@ import { findParticipant } from "../../storage/identity/firms.js";
 import type { ParticipantRow } from "../../storage/identity/firms.js";
 import { findKey } from "../../storage/identity/keys.js";
 import type { KeyRow } from "../../storage/identity/keys.js";
-import { orTemporary } from "../../storage/sql.js";
+import { readOrTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { createCache } from "./cache.js";
 import type { Cache } from "./cache.js";
@@ -33,20 +33,20 @@ export function createMemory(ports: { readonly sql: Sql; readonly clock: Clock; 
   const keys = createCache<KeyRow>({
     ...common,
     entries_max: LIMITS.key_cache_entries,
-    load: (id) => orTemporary(findKey(sql, id as KeyId)),
+    load: (id) => readOrTemporary(() => findKey(sql, id as KeyId)),
   });
   // Absence is remembered too, so that an unknown participant or firm costs what a foreign one costs.
   const participants = createCache<ParticipantRow | null>({
     ...common,
     entries_max: LIMITS.participant_cache_entries,
-    load: async (key) => (await orTemporary(findParticipant(sql, key))) ?? null,
+    load: async (key) => (await readOrTemporary(() => findParticipant(sql, key))) ?? null,
   });
   const bindings = createCache<BindingRow | null>({
     ...common,
     entries_max: LIMITS.binding_cache_entries,
     load: async (key) => {
       const [integratorId = "", firmId = ""] = key.split(":");
-      return (await orTemporary(findBinding(sql, integratorId as IntegratorId, firmId as FirmId))) ?? null;
+      return (await readOrTemporary(() => findBinding(sql, integratorId as IntegratorId, firmId as FirmId))) ?? null;
     },
   });
   return {

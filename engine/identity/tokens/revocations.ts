@@ -6,6 +6,7 @@ import type { Clock, Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { insertRevokedToken, isTokenRevoked, listRevokedTokens } from "../../storage/identity/tokens.js";
 import type { TokenEnd } from "../../storage/identity/tokens.js";
+import { readOrTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 
 /** Access tokens that were revoked before their time. */
@@ -43,7 +44,8 @@ export function createRevocations(ports: {
   };
 
   return {
-    isRevoked: (tokenId) => (isComplete && ports.isFresh() ? expiries.has(tokenId) : isTokenRevoked(sql, tokenId)),
+    isRevoked: (tokenId) =>
+      isComplete && ports.isFresh() ? expiries.has(tokenId) : readOrTemporary(() => isTokenRevoked(sql, tokenId)),
     revoke: async (end) => {
       await insertRevokedToken(sql, end);
       add(end.jti, end.expiresAt);

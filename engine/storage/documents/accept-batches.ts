@@ -1,4 +1,6 @@
 /** Acceptances in few statements, each with its own answer. */
+import { setTimeout as pause } from "node:timers/promises";
+
 import { temporary } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched } from "../batched.js";
@@ -29,7 +31,10 @@ async function acceptAlone(sql: Sql, document: NewDocument): Promise<AcceptOutco
       if (tries === LIMITS.stale_version_retries) throw temporary();
     } catch (error) {
       if (isLockTimeout(error)) return { kind: "in_flight" };
-      if (isUnknownOutcome(error) && tries < LIMITS.stale_version_retries) continue;
+      if (isUnknownOutcome(error) && tries < LIMITS.stale_version_retries) {
+        await pause(LIMITS.lost_connection_rest_ms);
+        continue;
+      }
       if (isPassing(error)) throw temporary();
       throw error;
     }

@@ -12,6 +12,7 @@ import { isIP, Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 
 import { LIMITS } from "../../base/limits.js";
+import { failingAtFatal } from "./fatal-errors.js";
 import { writingLong } from "./long-parameters.js";
 
 /** Where the server is; of several, each new connection goes to the next. */
@@ -36,7 +37,7 @@ const YES = "S".charCodeAt(0);
 /** @returns the `socket` option of postgres.js: makes the socket of a connection that begins */
 export function socketsTo({ hosts, path, tls }: PostgresTarget): () => Promise<Socket> {
   let made = 0;
-  return async () => endingIfSilent(writingLong(await next()));
+  return async () => endingIfSilent(writingLong(failingAtFatal(await next())));
 
   function next(): Socket | Promise<Socket> {
     const target = hosts[made % Math.max(1, hosts.length)];
