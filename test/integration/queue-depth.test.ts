@@ -36,12 +36,13 @@ afterAll(async () => {
   await db.drop();
 });
 
-/** Documents that were accepted one after the other and are all due. */
-async function queue(firmId: FirmId, receiver: string, count: number): Promise<void> {
+/** Documents that were accepted one after the other so many hours ago, and are all due. */
+async function queue(firmId: FirmId, receiver: string, count: number, hours = 1): Promise<void> {
   await sql`set session_replication_role = replica`;
   await sql`
     create temporary table waiting as
-    select n, gen_random_uuid() as id, clock_timestamp() - interval '1 hour' + n * interval '1 millisecond' as at
+    select n, gen_random_uuid() as id,
+      clock_timestamp() - ${hours}::integer * interval '1 hour' + n * interval '1 millisecond' as at
     from generate_series(1, ${count}::integer) as s (n)`;
   await sql`
     insert into document (id, firm_id, key_id, sender, sender_key, receiver, receiver_key, erp_document_id, document_type_id,
@@ -96,6 +97,14 @@ test("a look and a claim read no more behind 20,000 waiting documents of another
   const known = await both();
   for (const many of [unknown, known])
     for (const [n, read] of few.entries()) expect(many[n]).toBeLessThanOrEqual(read + OWN_ROWS);
+});
+
+test("a look and a claim read no more behind 60,000 documents of another lane that have all been due for longer", async () => {
+  const few = await both();
+  await queue(unlucky, DEAD, 60_000, 9);
+  await sql`analyze`;
+  const many = await both();
+  for (const [n, read] of few.entries()) expect(many[n]).toBeLessThanOrEqual(read + OWN_ROWS);
 });
 
 /** Receivers that are told of one event each. */

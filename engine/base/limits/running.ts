@@ -38,8 +38,8 @@ export const RUNNING_LIMITS = {
   statement_waiting_max: 4_096,
   statement_bytes_max: 2 * MiB,
   /**
-   * Least time between the beginnings of statements that write what becomes of documents, under load: the more calls
-   * share one, the less each costs. Ours: D-396.
+   * Least time between the beginnings of statements that write the ends of attempts, under load: the more calls share
+   * one, the less each costs. Ours: D-396.
    */
   statement_pace_ms: 25,
 

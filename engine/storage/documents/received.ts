@@ -81,7 +81,6 @@ export const storeBusiness = batched<NewBusiness, boolean>(
   {
     max: LIMITS.receive_batch,
     slots: CHAIN_SLOTS,
-    pace_ms: LIMITS.statement_pace_ms,
     key: ({ document, exchange }) => `${exchange.c2Seat} ${document.as4MessageId}`,
     bytes: ({ document }) => document.payloadSealed.length,
   },
