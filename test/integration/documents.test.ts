@@ -357,12 +357,12 @@ describe("attempts and moves", () => {
   });
 
   test("attempts that end together are told by one row of the outbox, each of their events once and in order", async () => {
-    // The first statement goes at once with one end; those that come meanwhile share the next.
+    // The first end goes at once where none was written a moment before; those that come meanwhile share the next.
     const ids = await Promise.all(Array.from({ length: 6 }, queued));
     const taken = await Promise.all(ids.map((id) => take(id)));
     const written = await Promise.all(ids.map((id, index) => end(id, taken[index]?.version ?? 0)));
     const rows = written.flatMap((row) => (row?.announced === undefined ? [] : [row.announced]));
-    expect(rows).toHaveLength(2);
+    expect(rows.length).toBeLessThanOrEqual(2);
     const stored = await db.sql<{ id: string; body: unknown }[]>`
       select id, body from outbox where id = any (${rows.map(({ id }) => id)}::bigint[]) order by id`;
     expect(stored.map(({ id, body }) => [id, body])).toEqual(

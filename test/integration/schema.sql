@@ -2075,6 +2075,8 @@ CREATE OR REPLACE FUNCTION public.claim_documents(p_firm_id uuid[], p_receiver_k
  RETURNS TABLE(id uuid, firm_id uuid, sender text, receiver text, document_type_id text, process_id text, status text, version integer, attempt integer, answers integer, faults integer, as4_message_id text, sbdh_instance_id uuid, facts jsonb, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea, payload_bytes integer)
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
 AS $function$
 #variable_conflict use_column
 begin
@@ -2084,9 +2086,11 @@ begin
     from unnest(p_firm_id, p_receiver_key, p_count) with ordinality as lane (firm_id, receiver_key, count, n)
     cross join lateral (
       select d.id from document as d
-      where d.firm_id = lane.firm_id and d.receiver_key = lane.receiver_key and d.next_attempt_at <= now()
+      where d.next_attempt_at is not null
+        and (d.firm_id, d.receiver_key, d.next_attempt_at) >= (lane.firm_id, lane.receiver_key, '-infinity')
+        and (d.firm_id, d.receiver_key, d.next_attempt_at) <= (lane.firm_id, lane.receiver_key, now())
         and (d.lease_until is null or d.lease_until < now())
-      order by d.next_attempt_at limit lane.count
+      order by d.firm_id, d.receiver_key, d.next_attempt_at limit lane.count
       for update skip locked
     ) as c
   ), ranked as materialized (
@@ -2646,6 +2650,8 @@ CREATE OR REPLACE FUNCTION public.due_lanes(p_after uuid, p_firms uuid[], p_rece
  LANGUAGE plpgsql
  STABLE
  SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
 AS $function$
 declare
   v_firm uuid := p_after;
@@ -2686,8 +2692,11 @@ begin
       receiver_key := v_receiver;
       select count(*) into ready from (
         select 1 from document as d
-        where d.next_attempt_at <= now() and d.firm_id = v_firm and d.receiver_key = v_receiver
+        where d.next_attempt_at is not null
+          and (d.firm_id, d.receiver_key, d.next_attempt_at) >= (v_firm, v_receiver, '-infinity')
+          and (d.firm_id, d.receiver_key, d.next_attempt_at) <= (v_firm, v_receiver, now())
           and (d.lease_until is null or d.lease_until < now())
+        order by d.firm_id, d.receiver_key, d.next_attempt_at
         limit p_ready_max
       ) as r;
       return next;
