@@ -1,9 +1,12 @@
 /** `send-latency`: how long a client waits for its 202 when the node is half busy. */
-import { makeFirms, startBenchEngine } from "./engine.js";
+import { freePort, makeFirms, startBenchEngine } from "./engine.js";
 import type { BenchEngine } from "./engine.js";
 import { refusedOf, repeated, runLoad, runPacedLoad } from "./load.js";
+import type { LoadResult } from "./load.js";
+import { LIMIT_SERVER, startPeer } from "./peers/start.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 import { firmsFor, requests, templateOf } from "./send-requests.js";
+import type { Template } from "./send-requests.js";
 
 const CONNECTIONS = 64;
 /** More documents than any node accepts in a second; it decides how many firms are needed. */
@@ -20,12 +23,44 @@ async function checkRows({ sql }: BenchEngine, accepted: number, underWay: numbe
     throw new Error(`${accepted} answers of 202, but ${documents} documents`);
 }
 
+const figureOf = (name: string, load: LoadResult, note: string): Figure => ({
+  name,
+  value: load.perSecond,
+  unit: "/s",
+  p50_ms: load.p50_ms,
+  p99_ms: load.p99_ms,
+  p999_ms: load.p999_ms,
+  errors: refusedOf(load),
+  note,
+});
+
+/** What a server that only inserts lets the same clients wait at the same rate: the machine, its disk and the client. */
+async function measureLimit(
+  options: BenchOptions,
+  engine: BenchEngine,
+  templates: readonly Template[],
+  rate: number,
+): Promise<LoadResult> {
+  const peer = await startPeer("uws-insert", await freePort(), engine.databaseUrl);
+  try {
+    const next = requests(templates, "/send");
+    await runLoad({ url: peer.url, connections: 8, seconds: 1, amount: options.tiny ? 8 : 2_000, next });
+    return await runPacedLoad({
+      url: peer.url,
+      seconds: options.seconds,
+      rate,
+      ...(options.tiny ? { amount: 10 } : {}),
+      next,
+    });
+  } finally {
+    await peer.stop();
+  }
+}
+
 async function figures(options: BenchOptions, engine: BenchEngine): Promise<readonly Figure[]> {
   const firms = await makeFirms(engine, options.tiny ? 4 : firmsFor(RATE_CEILING * 60));
-  const next = requests(
-    firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId)),
-    "/sapi/v1/document/send",
-  );
+  const templates = firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId));
+  const next = requests(templates, "/sapi/v1/document/send");
   const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
   const warm = await runLoad({
     url,
@@ -56,6 +91,8 @@ async function figures(options: BenchOptions, engine: BenchEngine): Promise<read
     [warm, capacity, open].reduce((sum, { statuses }) => sum + (statuses.get(202) ?? 0), 0),
     CONNECTIONS + 8,
   );
+  options.say("limit (a) at the same rate …");
+  const limit = await measureLimit(options, engine, templates, rate);
   return [
     {
       name: "capacity",
@@ -66,16 +103,18 @@ async function figures(options: BenchOptions, engine: BenchEngine): Promise<read
       errors: refusedOf(capacity),
       note: `${CONNECTIONS} connections, as fast as they are answered`,
     },
-    {
-      name: "kurier send, open load",
-      value: open.perSecond,
-      unit: "/s",
-      p50_ms: open.p50_ms,
-      p99_ms: open.p99_ms,
-      p999_ms: open.p999_ms,
-      errors: refusedOf(open),
-      note: `evenly spaced; a latency counts from the time at which its request was due${repeated(open)}`,
-    },
+    figureOf(
+      "kurier send, open load",
+      open,
+      `evenly spaced; a latency counts from the time at which its request was due${repeated(open)}`,
+    ),
+    figureOf(
+      `limit (a) ${LIMIT_SERVER} + insert, open load`,
+      limit,
+      `no authentication, no validation${repeated(limit)}`,
+    ),
+    { name: "p50 ÷ limit (a)", value: open.p50_ms / limit.p50_ms, unit: "ratio" },
+    { name: "p99 ÷ limit (a)", value: open.p99_ms / limit.p99_ms, unit: "ratio" },
     { name: "offered ÷ capacity", value: rate / capacity.perSecond, unit: "ratio" },
   ];
 }

@@ -64,7 +64,7 @@ export const BENCH_GOALS: readonly BenchGoals[] = [
   {
     bench: "send-latency",
     asks: "the wait for a 202 when requests come evenly at half of the capacity",
-    against: "the capacity measured a moment before",
+    against: "the capacity measured a moment before, and (a) of `send` at the same rate",
     goals: [atMost("kurier send, open load", 3, "ms", "p50_ms"), atMost("kurier send, open load", 15, "ms", "p99_ms")],
   },
   {

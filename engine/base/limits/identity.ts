@@ -33,8 +33,8 @@ export const IDENTITY_LIMITS = {
   keys_scoped_active_max: 5,
   /** Verified tokens kept per node, so that a signature is checked once per token. Ours: 2 KB each. */
   token_cache_entries: 50_000,
-  /** How long a node may believe a cached key without asking Postgres when nothing announced a change. Ours. */
-  key_cache_ms: 5 * SECOND_MS,
+  /** How long a node may believe a cached key without asking Postgres when nothing announced a change. Ours: D-400. */
+  key_cache_ms: MINUTE_MS,
   key_cache_entries: 100_000,
   binding_cache_entries: 100_000,
   participant_cache_entries: 200_000,
