@@ -7,7 +7,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { capacityPage, CAPACITY_PAGE } from "../bench/report/capacity.js";
 import { BENCH_GOALS } from "../bench/report/goals.js";
 import { readKeptFolder, RESULTS, valuesOf } from "../bench/report/kept.js";
-import { FRONT_PAGE, performancePage, PERFORMANCE_PAGE, withFigures } from "../bench/report/page.js";
+import { LIMITED_BY } from "../bench/report/limited-by.js";
+import { FRONT_PAGE, missesAny, performancePage, PERFORMANCE_PAGE, withFigures } from "../bench/report/page.js";
 import { ROOT } from "./support/sources.js";
 
 const roots: string[] = [];
@@ -65,6 +66,16 @@ describe("the page of performance", () => {
     expect(lineOf(page, "| send | kurier send, p99")).toBe(
       "| send | kurier send, p99 | ≤ 60 ms | 61 ms | **missed** |",
     );
+  });
+
+  test("every benchmark that misses a goal says what keeps it from it, and only there is it said", () => {
+    const kept = readKeptFolder(join(ROOT, RESULTS));
+    const missing = BENCH_GOALS.filter((goals) => missesAny(goals, kept.get(goals.bench))).map(({ bench }) => bench);
+    expect(missing.filter((bench) => LIMITED_BY[bench] === undefined)).toEqual([]);
+    expect(Object.keys(LIMITED_BY).filter((bench) => BENCH_GOALS.every((goals) => goals.bench !== bench))).toEqual([]);
+    const figures = (value: number): object => run([{ name: "send ÷ limit (a)", value, unit: "ratio" }]);
+    expect(pageOf({ send: figures(0.4) })).toContain("- what keeps it from its goals: Processors");
+    expect(pageOf({ send: figures(0.7) })).not.toContain("what keeps it from its goals");
   });
 
   test("a goal that a smaller run has met says how much smaller it was", () => {

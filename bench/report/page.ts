@@ -5,6 +5,7 @@ import { readKeptFolder, RESULTS, valuesOf } from "./kept.js";
 import type { KeptBench, KeptFigure } from "./kept.js";
 import { BENCH_GOALS } from "./goals.js";
 import type { BenchGoals, Goal } from "./goals.js";
+import { LIMITED_BY } from "./limited-by.js";
 
 /** Where the page stands in a checkout. */
 export const PERFORMANCE_PAGE = "docs/performance.md";
@@ -116,16 +117,26 @@ export function withFigures(page: string, root: string): string {
   return before + FRONT_MARK + drawn + behind.replace(/^(?:\|.*\n)*/, "");
 }
 
+/** Whether a goal of the benchmark is missed by its last run. */
+export const missesAny = ({ goals }: BenchGoals, kept: KeptBench | undefined): boolean =>
+  kept !== undefined &&
+  goals.some((goal) => {
+    const [last] = valuesOf(kept, goal.figure, goal.measure ?? "value");
+    return last !== undefined && !isMet(goal, last);
+  });
+
 function section(goals: BenchGoals, kept: KeptBench | undefined): string {
   const command = goals.command ?? `npm run -s bench -- ${goals.bench}`;
   const head = `## ${goals.bench}\n\n${goals.asks[0]?.toUpperCase() ?? ""}${goals.asks.slice(1)}. Against: ${goals.against}.\n`;
   if (kept === undefined) return `${head}\nNot run. \`${command}\`\n`;
   const rows = kept.figures.map((figure) => figureRow(kept, figure));
+  const limit = missesAny(goals, kept) ? LIMITED_BY[goals.bench] : undefined;
   const earlier = kept.earlier.map((run) => `- before it: ${runOf(run)}`);
   return [
     `${head}\n- \`${command}\`${kept.seconds === undefined ? "" : `, ${kept.seconds} s each part`}`,
     `- the last run: ${runOf(kept)}; ${machineOf(kept)}`,
     ...earlier,
+    ...(limit === undefined ? [] : [`- what keeps it from its goals: ${limit}`]),
     `\n${table(["Figure", "Value", "p50", "p99", ""], rows)}\n`,
   ].join("\n");
 }
