@@ -34,7 +34,7 @@ const figureOf = (name: string, load: LoadResult, note: string): Figure => ({
   note,
 });
 
-/** What a server that only inserts lets the same clients wait at the same rate: the machine, its disk and the client. */
+/** What a server that only inserts lets the same clients wait at the same rate: disk, client and machine. */
 async function measureLimit(
   options: BenchOptions,
   engine: BenchEngine,

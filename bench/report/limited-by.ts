@@ -1,6 +1,8 @@
+/** What keeps benchmarks from their goals, in sentences. */
+
 /**
- * What keeps each benchmark from a goal that it misses: where the time went when somebody looked, and where that is
- * written down. Figures are of two cores that client, engine and database share.
+ * By the name of a benchmark: where the time went when somebody looked, and where that is written down. Figures are of
+ * two cores that client, engine and database share.
  */
 export const LIMITED_BY: Readonly<Record<string, string>> = {
   validate:
