@@ -266,6 +266,8 @@ class Claims {
   #waitedBefore = false;
   /** Whether there may be more documents of the lanes that the last look found than it counted. */
   #cut = false;
+  /** Whether a claim left documents that were too large for the octets that were free. */
+  #left = false;
   /** Looks since something was claimed or a place became free. */
   #empty = 0;
   /** Monotonic times: there is no look before the one, and one at the latest at the other. */
@@ -303,23 +305,31 @@ class Claims {
     const { places } = working;
     const room = working.room();
     if (places.free() === 0 || (room.bytes === 0 && !room.one)) return LIMITS.due_poll_ms;
-    if (this.#wantsLook() && clock.monotonic() >= this.#restUntil) await this.#look();
-    const shares = this.#agenda.shares(places, capacityOf);
+    let shares = this.#agenda.shares(places, capacityOf);
+    if (this.#wantsLook(shares.length) && clock.monotonic() >= this.#restUntil) {
+      await this.#look();
+      shares = this.#agenda.shares(places, capacityOf);
+    }
     if (shares.length === 0)
-      return Math.max(1, (this.#wantsLook() ? this.#restUntil : this.#lookBy) - clock.monotonic());
+      return Math.max(1, (this.#wantsLook(0) ? this.#restUntil : this.#lookBy) - clock.monotonic());
     const taken = await claimed(claim(this.#ports, shares, room), doubt);
     this.#agenda.served(shares);
     for (const attempt of taken) void give(this.#ports, this.#hand, attempt, placeFor(this.#ports, working, attempt));
     if (taken.length > 0) this.#empty = 0;
     // Documents that were too large for the octets that are left are still due.
-    if (taken.length < shares.reduce((sum, { count }) => sum + count, 0)) this.#cut = true;
+    if (taken.length < shares.reduce((sum, { count }) => sum + count, 0)) [this.#cut, this.#left] = [true, true];
     return 0;
   }
 
-  /** Whether a look may find what no claim of the agenda gets. */
-  #wantsLook(): boolean {
+  /**
+   * Whether a look may find what no claim of the agenda gets.
+   *
+   * @param claimable  documents of the agenda for which there are places. Those for receivers without one may stand
+   *   there for hours, and nobody waits for them
+   */
+  #wantsLook(claimable: number): boolean {
     const elsewhere = this.#last.more && this.#empty < LIMITS.lane_looks_max;
-    const beyond = this.#cut && this.#agenda.isEmpty();
+    const beyond = claimable === 0 && (this.#left || this.#agenda.hasEndedShort());
     return this.#told || elsewhere || beyond || this.#ports.clock.monotonic() >= this.#lookBy;
   }
 
@@ -332,7 +342,8 @@ class Claims {
       const found = await look(sql, this.#last.cursor, bounds);
       this.#last = found;
       this.#cut = found.firms.some(({ lanes }) => lanes.some(({ ready }) => ready >= bounds.ready));
-      this.#agenda.renew(found.firms);
+      this.#left = false;
+      this.#agenda.renew(found.firms, bounds.ready);
       this.#empty += 1;
     } catch (error) {
       this.#told = true;

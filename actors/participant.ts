@@ -30,16 +30,16 @@ type ParticipantProtocol = {
     readonly ask: { readonly owner: Owner; readonly mark: Mark };
     readonly reply: Marked;
   };
-  /** Stores what another access point hands over for this participant. */
+  /** Stores what another access point hands over for this participant, beside what else is on its way to it. */
   readonly Receive: { readonly ask: Arrival; readonly reply: InboundOutcome };
 };
 
-/**
- * The idempotency keys that are in flight on this node. Forgetting them is harmless: the unique index decides, and a
- * claim only answers the second asker sooner.
- */
+/** What is in flight on this node. Forgetting it is harmless: unique indexes decide. */
 interface Claims {
+  /** Idempotency keys: a claim only answers the second asker sooner. */
   readonly inFlight: Set<string>;
+  /** Messages from other access points that are being stored. */
+  readonly arriving: Set<Arrival>;
 }
 
 /** The kind of actor that holds the turn of one participant's keys, ids and inbox. */
@@ -56,7 +56,7 @@ export function participantKind({ actors, document, inbound }: Ports): Participa
   return {
     name: "participant",
     idle_ms: LIMITS.actor_idle_ms,
-    start: () => ({ inFlight: new Set() }),
+    start: () => ({ inFlight: new Set(), arriving: new Set() }),
     handlers: {
       ClaimSend: ({ inFlight }, request) => {
         const { door, idempotencyKey } = request;
@@ -74,7 +74,12 @@ export function participantKind({ actors, document, inbound }: Ports): Participa
         reply: await acknowledge(inbound, reader, acknowledged),
       }),
       Mark: async (_, { owner, mark }) => ({ reply: await markOwned(inbound, owner, mark) }),
-      Receive: async (_, arrival) => ({ reply: await storeArrival(inbound, arrival) }),
+      // What came before is not waited for, so that what arrives together is stored by one statement.
+      Receive: ({ arriving }, arrival) => {
+        if (arriving.size >= LIMITS.mailbox_max) throw temporary();
+        arriving.add(arrival);
+        return { forward: storeArrival(inbound, arrival).finally(() => arriving.delete(arrival)) };
+      },
     },
   };
 }

@@ -2,14 +2,20 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
+import type { DocumentKind } from "../../actors/document.js";
+import { participantKind } from "../../actors/participant.js";
 import { STATUS_STEPS } from "../../actors/status-work.js";
+import { startActors } from "../../actors/system.js";
 import type { Validators } from "../../engine/documents/accept/facts.js";
+import { createInbound } from "../../engine/documents/inbound/receive.js";
 import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
+import { participantKey } from "../../engine/base/ids.js";
 import type { FirmId, ParticipantId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
 import type { InboundExchange, InboundOutcome, Prove } from "../../engine/peppol/transport.js";
 import type { NewEvidence } from "../../engine/storage/evidence/evidence.js";
+import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { inboundAtOnce } from "../support/inbound.js";
 import { freshDatabase } from "../support/postgres.js";
@@ -17,6 +23,7 @@ import type { TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
 import { inlineValidators, OWN, pass, PEER_SEAT, statusBench } from "../support/statuses.js";
 import type { StatusBench } from "../support/statuses.js";
+import { openTransaction } from "../support/transactions.js";
 
 const BUYER = "0245:2020202020" as ParticipantId;
 const SELLER = "0245:1010101010" as ParticipantId;
@@ -195,4 +202,42 @@ test("documents that arrive together are stored together, each with its own evid
   ).toEqual(["conflict", "stored"]);
   const stored = outcomes.flatMap((outcome) => (outcome.kind === "stored" ? [outcome.id] : []));
   expect((await chained()).slice(before.length).sort()).toEqual(stored.sort());
+});
+
+test("what arrives together for one participant is stored together, and its repeat once", async () => {
+  const { sealer, metrics, log } = bench.ports;
+  const ports = {
+    sql: db.sql,
+    sealer,
+    clock,
+    metrics,
+    log,
+    provider: OWN,
+    validators: counting,
+    poke: () => undefined,
+  };
+  const actors = startActors({ log, metrics, monotonic: clock.monotonic });
+  const participant = participantKind({ actors, document: {} as DocumentKind, inbound: ports });
+  const inbound = createInbound(ports, (arrival) =>
+    actors.ask(participant, participantKey(arrival.exchange.receiver), "Receive", arrival),
+  );
+  const exchanges = Array.from({ length: 12 }, () => arriving(invoice()));
+  const again = exchanges[5] ?? arriving(invoice());
+  const holder = await openTransaction(db.url);
+  await holder.run("lock table received_document in exclusive mode");
+  const stored = Promise.all([...exchanges, again].map((exchange) => inbound(exchange)));
+  await eventually("the first waits for the table", async () => {
+    const [row] = await db.sql<{ waiting: number }[]>`
+      select count(*)::integer as waiting from pg_locks where not granted and relation = 'received_document'::regclass`;
+    return asked === exchanges.length + 1 && row?.waiting === 1;
+  });
+  await holder.commit();
+  const outcomes = await stored;
+  await actors.stop();
+  expect(outcomes.map(({ kind }) => kind).sort()).toEqual(["duplicate", ...exchanges.map(() => "stored")]);
+  const rows = await db.sql<{ statement: string }[]>`
+    select xmin::text as statement from received_document
+    where as4_message_id = any (${exchanges.map(({ as4MessageId }) => as4MessageId)})`;
+  expect(rows.length).toBe(exchanges.length);
+  expect(new Set(rows.map(({ statement }) => statement)).size).toBeLessThan(exchanges.length / 2);
 });

@@ -30,6 +30,7 @@ import { endAttempt } from "../../engine/storage/documents/attempts.js";
 import { acceptDocuments } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { eventually } from "../support/eventually.js";
+import { fakeClock } from "../support/fake-clock.js";
 import { shortenLimits } from "../support/limits.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
@@ -325,5 +326,58 @@ test("a document whose attempt's end could not be written is claimed again as so
     await dispatcher.stop();
     await actors.stop();
     restore();
+  }
+});
+
+test("thousands for a receiver that takes nothing hold up no other: what a look did not count is claimed without a sign and before any time has passed", async () => {
+  const due = 5 * LIMITS.lane_ready_max;
+  const [one, other] = [await seedFirm(db.sql, "0245:1"), await seedFirm(db.sql, "0245:2")];
+  await multiply(await accept(one, "0245:1", "0245:100"), 20 * LIMITS.lane_ready_max);
+  await multiply(await accept(other, "0245:2", "0245:200"), due);
+  const attempted = new Set<DocumentId>();
+  const metrics = createMetrics();
+  const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
+  const document = {
+    name: "document",
+    idle_ms: 0,
+    start: () => null,
+    handlers: {
+      Attempt: (_: null, { taken, start, end }: ClaimedAttempt) => {
+        start();
+        attempted.add(taken.id);
+        end();
+        return Promise.resolve({ reply: null });
+      },
+    },
+  } as unknown as DocumentKind;
+  let looks = 0;
+  const counting = Object.assign((...args: Parameters<typeof db.sql>) => {
+    if (String(args[0]).includes("due_lanes")) looks += 1;
+    return db.sql(...args);
+  }, db.sql) as typeof db.sql;
+  const dispatcher = await startDispatcher({
+    // Nothing is looked for because a time has come.
+    clock: fakeClock(),
+    ...ports(),
+    sql: counting,
+    actors,
+    document,
+    log: silentLog,
+    metrics,
+    capacityOf: (receiver) => ({ ...quick(receiver), places: receiver === "0245:100" ? 0 : 64 }),
+  });
+  try {
+    await eventually("all are claimed whose receiver takes them", () => attempted.size === due);
+    const meanwhile = async (): Promise<void> => {
+      for (let asked = 0; asked < 50; asked += 1) await db.sql`select 1`;
+    };
+    // The last look finds that nothing is left.
+    await meanwhile();
+    const made = looks;
+    await meanwhile();
+    expect(looks, "those that nobody takes are looked for no more").toBe(made);
+  } finally {
+    await dispatcher.stop();
+    await actors.stop();
   }
 });

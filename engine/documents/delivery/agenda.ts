@@ -8,23 +8,41 @@ import type { FirmLanes, Places, ReceiverCapacity, Share } from "./claims.js";
 
 /** The lanes that are known to have due documents, in the order of their turns. */
 interface Agenda {
-  /** Forgets what was known for what a look has just found. */
-  renew(firms: readonly FirmLanes[]): void;
+  /**
+   * Forgets what was known for what a look has just found.
+   *
+   * @param counted  so many documents of a lane were counted at the most
+   */
+  renew(firms: readonly FirmLanes[], counted: number): void;
   /** What to claim now. No place is held by it: who claims takes them for what was really claimed. */
   shares(places: Places, capacityOf: (receiver: string) => ReceiverCapacity): readonly Share[];
   /** Takes off what was claimed, and lets the firms that were served wait for the others. */
   served(shares: readonly Share[]): void;
   /** Whether nothing is left to claim. */
   isEmpty(): boolean;
+  /**
+   * Whether of some lane everything was claimed that the look had counted, and it had not counted all: there may be
+   * more of it, whatever is left of others.
+   */
+  hasEndedShort(): boolean;
 }
 
 /** An agenda on which nothing stands. */
 export function createAgenda(): Agenda {
   // Bounded by what a look finds: LIMITS.lane_firms_max firms with LIMITS.lanes_per_firm_max lanes each.
   let firms: readonly FirmLanes[] = [];
+  // Bounded by the same lanes.
+  let cut: ReadonlySet<string> = new Set();
+  let endedShort = false;
   return {
-    renew: (found) => {
+    renew: (found, counted) => {
       firms = found.filter(({ lanes }) => lanes.some(({ ready }) => ready > 0));
+      cut = new Set(
+        firms.flatMap(({ firmId, lanes }) =>
+          lanes.filter(({ ready }) => ready >= counted).map(({ receiver }) => `${firmId} ${receiver}`),
+        ),
+      );
+      endedShort = false;
     },
     shares: (places, capacityOf) => (firms.length === 0 ? [] : shareOut(firms, places, capacityOf)),
     served: (shares) => {
@@ -35,6 +53,7 @@ export function createAgenda(): Agenda {
         const counts = claimed.get(firm.firmId);
         if (counts === undefined) return firm;
         const lanes = firm.lanes.map((lane) => ({ ...lane, ready: lane.ready - (counts.get(lane.receiver) ?? 0) }));
+        endedShort ||= lanes.some(({ receiver, ready }) => ready <= 0 && cut.has(`${firm.firmId} ${receiver}`));
         return { firmId: firm.firmId, lanes: lanes.filter(({ ready }) => ready > 0) };
       });
       const left = after.filter(({ lanes }) => lanes.length > 0);
@@ -44,6 +63,7 @@ export function createAgenda(): Agenda {
       ];
     },
     isEmpty: () => firms.length === 0,
+    hasEndedShort: () => endedShort,
   };
 }
 

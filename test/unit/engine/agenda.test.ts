@@ -12,9 +12,12 @@ const firm = (name: string, ...lanes: readonly (readonly [receiver: string, read
 });
 const wide = (receiver: string): ReceiverCapacity => ({ key: receiver, places: 100, typical_ms: undefined });
 
+/** More than any lane here has. */
+const COUNTED = 32;
+
 test("what one look found is claimed to its end by many claims, and no more often than it was found", () => {
   const agenda = createAgenda();
-  agenda.renew([firm("a", ["r1", 5], ["r2", 2]), firm("b", ["r1", 1])]);
+  agenda.renew([firm("a", ["r1", 5], ["r2", 2]), firm("b", ["r1", 1])], COUNTED);
   const claimed = new Map<string, number>();
   let claims = 0;
   while (!agenda.isEmpty()) {
@@ -30,7 +33,7 @@ test("what one look found is claimed to its end by many claims, and no more ofte
 
 test("firms that were served wait until the others were", () => {
   const agenda = createAgenda();
-  agenda.renew([firm("a", ["r", 3]), firm("b", ["r", 3]), firm("c", ["r", 3])]);
+  agenda.renew([firm("a", ["r", 3]), firm("b", ["r", 3]), firm("c", ["r", 3])], COUNTED);
   const order: string[] = [];
   for (let i = 0; i < 6; i += 1) {
     const shares = agenda.shares(createPlaces(1, 1), wide);
@@ -42,7 +45,7 @@ test("firms that were served wait until the others were", () => {
 
 test("documents for a receiver that has no place stay on the agenda, and hold up nobody else's", () => {
   const agenda = createAgenda();
-  agenda.renew([firm("a", ["full", 4]), firm("b", ["free", 1])]);
+  agenda.renew([firm("a", ["full", 4]), firm("b", ["free", 1])], COUNTED);
   const capacityOf = (receiver: string): ReceiverCapacity => ({
     ...wide(receiver),
     places: receiver === "full" ? 0 : 9,
@@ -55,10 +58,31 @@ test("documents for a receiver that has no place stay on the agenda, and hold up
   expect(agenda.shares(createPlaces(9, 1), wide)).toEqual([{ firmId: "a", receiver: "full", count: 4 }]);
 });
 
+test("a lane of which a look counted as many as it counts at most may have more once they are claimed, and only then", () => {
+  const agenda = createAgenda();
+  const places =
+    (free: number) =>
+    (receiver: string): ReceiverCapacity => ({
+      ...wide(receiver),
+      places: receiver === "dead" ? 0 : free,
+    });
+  agenda.renew([firm("a", ["dead", 4], ["long", 4], ["short", 3])], 4);
+  const short = agenda.shares(createPlaces(1, 1), places(1));
+  agenda.served(short);
+  expect([agenda.hasEndedShort(), agenda.isEmpty()]).toEqual([false, false]);
+  for (let shares = short; shares.length > 0;) {
+    agenda.served((shares = agenda.shares(createPlaces(9, 1), places(9))));
+  }
+  expect([agenda.hasEndedShort(), agenda.isEmpty()]).toEqual([true, false]);
+  agenda.renew([firm("a", ["dead", 4], ["long", 3])], 4);
+  agenda.served(agenda.shares(createPlaces(9, 1), places(9)));
+  expect(agenda.hasEndedShort(), "all of the long one are claimed, and the dead one is still there").toBe(false);
+});
+
 test("what a new look found replaces what the last one had found", () => {
   const agenda = createAgenda();
-  agenda.renew([firm("a", ["r", 4])]);
-  agenda.renew([firm("a", ["r", 1]), firm("b", ["r", 0])]);
+  agenda.renew([firm("a", ["r", 4])], COUNTED);
+  agenda.renew([firm("a", ["r", 1]), firm("b", ["r", 0])], COUNTED);
   expect(agenda.shares(createPlaces(9, 1), wide)).toEqual([{ firmId: "a", receiver: "r", count: 1 }]);
 });
 
