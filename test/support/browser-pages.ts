@@ -1,5 +1,5 @@
 /** Pages of a running engine in a browser: signing in, and what every page is held to. */
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,6 +11,11 @@ import { codeFor, codesSent } from "./visitor.js";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PICTURES = fileURLToPath(new URL("../../deploy/screenshots/", import.meta.url));
+
+/** What stood in the bar of each picture when it was taken. */
+const BARS = fileURLToPath(new URL("../browser/bars-of-pictures.json", import.meta.url));
+const pictureBars = (): Readonly<Record<string, readonly string[]>> =>
+  JSON.parse(readFileSync(BARS, "utf8")) as Readonly<Record<string, readonly string[]>>;
 
 /** Width in pixels and theme: a phone and a desk, in light and dark. */
 export const LOOKS = [
@@ -68,7 +73,7 @@ export type NamedPage = readonly [name: string, context: BrowserContext, path: s
 
 /**
  * Holds pages to what all of them promise: nothing scrolls sideways and axe-core finds nothing. SCREENSHOTS=1 writes
- * the pictures of the README anew: the desk in light, the phone in dark.
+ * the pictures of the README anew: the desk in light, the phone in dark. Without it their bars must be those of the pages.
  */
 export async function checkLooks(
   running: TestEngine,
@@ -81,9 +86,15 @@ export async function checkLooks(
     await page.goto(new URL(path, running.engine.publicUrl).href);
     expect([name, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([name, width]);
     expect([name, await violations(page)]).toEqual([name, []]);
-    if (process.env["SCREENSHOTS"] === "1" && pictured.includes(name) && (theme === "light") === (width === 1280)) {
-      mkdirSync(PICTURES, { recursive: true });
-      await page.screenshot({ path: join(PICTURES, `${name}-${theme}.png`) });
+    if (pictured.includes(name) && (theme === "light") === (width === 1280)) {
+      const picture = `${name}-${theme}.png`;
+      const bar = await page.getByRole("navigation").first().getByRole("link").allInnerTexts();
+      if (process.env["SCREENSHOTS"] === "1") {
+        mkdirSync(PICTURES, { recursive: true });
+        await page.screenshot({ path: join(PICTURES, picture) });
+        writeFileSync(BARS, `${JSON.stringify({ ...pictureBars(), [picture]: bar }, undefined, 2)}\n`);
+      } else
+        expect(bar, `${picture} was taken of another bar: SCREENSHOTS=1 takes it anew`).toEqual(pictureBars()[picture]);
     }
     await page.close();
   }
