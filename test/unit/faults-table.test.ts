@@ -42,6 +42,25 @@ test("a test that the table of faults names and nobody has written is found", ()
   expect(gone(made)).toHaveLength(1);
 });
 
+test("a row whose long tests have left figures leads to each of them, and each of them is led to", () => {
+  const page = faultsPage(ROOT);
+  const led = new Set([...page.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor = ""]) => anchor));
+  const headings = new Set(
+    [...page.matchAll(/^## (.*)$/gm)].map(([, title = ""]) =>
+      title
+        .toLowerCase()
+        .replace(/[^\w\s-]/g, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+  expect([...led].filter((anchor) => !headings.has(anchor))).toEqual([]);
+  expect(page).toMatch(/^\| F-02 \|.*\(#kills\)/m);
+  expect(page, "figures of how databases and machines may be added, which are no fault").not.toMatch(
+    /\(#documents-over-two-servers\)/,
+  );
+  expect(led.size).toBeGreaterThan(12);
+});
+
 test("each invariant has a change of the code that breaks it, which still fits the code, and the test that must notice is there", () => {
   expect([...new Set(MUTATIONS.map(({ invariant }) => invariant))]).toEqual(INVARIANT_ROWS.map(({ id }) => id));
   const unfit = MUTATIONS.flatMap(({ invariant, edits }) =>

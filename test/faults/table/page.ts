@@ -32,10 +32,32 @@ const shownBy = (shown: FaultRow["shown"]): string =>
         .map(({ file, titles }) => `\`${file.slice("test/".length, -".test.ts".length)}\`: ${titles.join("; ")}`)
         .join("<br>");
 
-const familyText = ({ title, rows }: Family): string =>
+/** A section of the page with what long runs have measured, and the part of `npm run -s test:faults` that does. */
+interface Measured {
+  readonly title: string;
+  /** What stands in the names of its test files. */
+  readonly part: string;
+  readonly text: string;
+}
+
+/** As pages that are made of Markdown name their headings. */
+const anchorOf = (title: string): string =>
+  title
+    .toLowerCase()
+    .replace(/[^\w\s-]/g, "")
+    .replaceAll(" ", "-");
+
+/** Links to the figures that the tests of a row have left. */
+const figuresOf = ({ shown }: FaultRow, measured: readonly Measured[]): string =>
+  measured
+    .filter(({ part }) => shown.some(({ file }) => file.startsWith("test/faults/") && file.includes(part)))
+    .map(({ title }) => `[${title}](#${anchorOf(title)})`)
+    .join("<br>");
+
+const familyText = ({ title, rows }: Family, measured: readonly Measured[]): string =>
   `## ${title}\n\n${table(
-    ["Row", "What is done", "Shown by", "Not shown"],
-    rows.map((row) => [row.id, row.what, shownBy(row.shown), row.missing ?? ""]),
+    ["Row", "What is done", "Shown by", "Figures", "Not shown"],
+    rows.map((row) => [row.id, row.what, shownBy(row.shown), figuresOf(row, measured), row.missing ?? ""]),
   )}\n`;
 
 /** What is changed in the code to see that the test of an invariant fails. */
@@ -49,7 +71,7 @@ const mutationsText = `## Changes that break an invariant\n\nEach is made in a c
   ]),
 )}\n`;
 
-function killsText(root: string): readonly string[] {
+function killsText(root: string): readonly Measured[] {
   const file = join(root, RESULTS, "kills.json");
   if (!existsSync(file)) return [];
   const records = JSON.parse(readFileSync(file, "utf8")) as readonly KillRecord[];
@@ -58,14 +80,15 @@ function killsText(root: string): readonly string[] {
     const [least, most] = [Math.min(...kills.map(of)), Math.max(...kills.map(of))];
     return least === most ? String(least) : `${least} to ${most}`;
   };
-  return [
+  const text = [
     `## Kills\n\nParts of an engine are killed with SIGKILL while ${range(({ backlog }) => backlog)} documents are on their way; clients send on meanwhile and repeat what was not answered. Accepted are the documents that a client saw a 202 for. The full rate counts from the kill to the first second in which 0.8 of what is usual was delivered; ${kills.filter(({ fullRate_ms }) => fullRate_ms === undefined).length} of ${kills.length} had no such second, for the backlog was small and the machine, which others used, slower than in the rounds without a kill. Two cores with a load average of ${range(({ load }) => load)}.\n\n\`KURIER_TEST_KILLS=${kills.length} KURIER_TEST_BACKLOG=${range(({ accepted }) => Math.round(accepted / SENT_SHARE))} KURIER_TEST_RESULTS=${RESULTS}/kills.json npm run -s test:faults -- kills\`\n`,
     `${killTable(records)}\n`,
-  ];
+  ].join("\n");
+  return [{ title: "Kills", part: "kills", text }];
 }
 
 /** What each long run has left, by the names of its files. */
-function figuresText(root: string): readonly string[] {
+function figuresText(root: string): readonly Measured[] {
   const folder = join(root, RESULTS, "faults");
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
@@ -75,13 +98,19 @@ function figuresText(root: string): readonly string[] {
       const { title, command, at, machine, remark, columns, rows } = JSON.parse(
         readFileSync(join(folder, name), "utf8"),
       ) as Figures;
-      return `## ${title}\n\n${remark}\n\n\`${command}\`, ${at.slice(0, 10)}, ${machine}.\n\n${table(
+      const [, part = ""] = / -- (\S+)$/.exec(command) ?? [];
+      if (part === "") throw new Error(`${name} does not say which part of test:faults has made it`);
+      const text = `## ${title}\n\n${remark}\n\n\`${command}\`, ${at.slice(0, 10)}, ${machine}.\n\n${table(
         columns,
         rows.map((row) => row.map(String)),
       )}\n`;
+      return { title, part, text };
     });
 }
 
 /** @param root  of the project */
-export const faultsPage = (root: string): string =>
-  [INTRODUCTION, ...killsText(root), ...figuresText(root), ...FAMILIES.map(familyText), mutationsText].join("\n");
+export function faultsPage(root: string): string {
+  const measured = [...killsText(root), ...figuresText(root)];
+  const families = FAMILIES.map((family) => familyText(family, measured));
+  return [INTRODUCTION, ...measured.map(({ text }) => text), ...families, mutationsText].join("\n");
+}
