@@ -145,12 +145,12 @@ export const CONCURRENCY: readonly FaultRow[] = [
     "an actor ends while its handler waits",
     by("unit/actors/system", "a retired actor ends its running handler before a successor begins"),
   ),
-  partly(
-    "100,000 messages, not a million",
-    row(
-      "C-16",
-      "a flood of messages for one actor",
-      by("unit/actors/system", "a flood of 100,000 commands to one actor is refused beyond its mailbox"),
+  row(
+    "C-16",
+    "a flood of messages for one actor",
+    by(
+      "unit/actors/system",
+      "a flood of a million commands to one actor is refused beyond its mailbox, and leaves nothing in memory",
     ),
   ),
   partly(

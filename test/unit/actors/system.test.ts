@@ -1,4 +1,6 @@
 /** The promises that actors/system.ts makes and nact alone does not keep. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { startActors } from "../../../actors/system.js";
@@ -137,20 +139,32 @@ describe("bounds", () => {
     expect(await metrics.exposition()).toContain('kurier_actor_refused_total{kind="probe"} 1');
   });
 
-  test("a flood of 100,000 commands to one actor is refused beyond its mailbox", async () => {
+  test("a flood of a million commands to one actor is refused beyond its mailbox, and leaves nothing in memory", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const heapUsed = (): number => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const [flood, atOnce] = [1_000_000, 10_000];
     const kind: ActorKind<Probe, { turns: number }> = { ...probe(), mailbox: LIMITS.mailbox_max };
     const held = gate();
     let refused = 0;
-    const answers: Promise<unknown>[] = [];
-    for (let i = 0; i < 100_000; i++)
-      answers.push(
-        actors.ask(kind, "one", "Wait", held).catch(() => {
-          refused += 1;
-        }),
+    const waiting: Promise<unknown>[] = [];
+    while (waiting.length < LIMITS.mailbox_max) waiting.push(actors.ask(kind, "one", "Wait", held));
+    const before = heapUsed();
+    for (let sent = waiting.length; sent < flood; sent += atOnce)
+      await Promise.all(
+        Array.from({ length: Math.min(atOnce, flood - sent) }, () =>
+          actors.ask(kind, "one", "Wait", held).catch((error: unknown) => {
+            if (error instanceof Refusal && error.reason === "TEMPORARY") refused += 1;
+          }),
+        ),
       );
+    expect((heapUsed() - before) / refused, "octets that a refused command leaves").toBeLessThan(8);
     held.open();
-    await Promise.all(answers);
-    expect(refused).toBe(100_000 - LIMITS.mailbox_max);
+    expect(await Promise.all(waiting)).toEqual(waiting.map(() => "done"));
+    expect(refused).toBe(flood - LIMITS.mailbox_max);
   });
 
   test("idle actors go a few in a turn of the event loop, and one that is asked meanwhile stays", async () => {
