@@ -62,9 +62,18 @@ function codeOf(error: unknown): string {
   return codeOf(error.cause);
 }
 
+/** A file or folder that is not there is no socket of the database, though both have one code. */
+const isOfFile = (error: unknown): boolean =>
+  error instanceof Error &&
+  "syscall" in error &&
+  "code" in error &&
+  error.code === "ENOENT" &&
+  error.syscall !== "connect";
+
 /** A fault of the database as a sentence; undefined for any other error, which is a bug or somebody else's. */
 export function databaseErrorOf(error: unknown): DatabaseError | undefined {
   const code = codeOf(error);
+  if (isOfFile(error)) return undefined;
   const reason = REASONS[code] ?? (isPassing(error) ? { words: "it is away or busy" } : undefined);
   if (reason === undefined) return undefined;
   const passing = reason.passing ?? true;

@@ -1,7 +1,7 @@
 /** Small files of DATA_DIR that belong to the engine as a whole: the sandbox's master key and the node's name. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { systemClock } from "../../engine/base/clock.js";
 import type { Clock } from "../../engine/base/clock.js";
@@ -18,10 +18,14 @@ import type { QuarantinedJob } from "../../validators/pool.js";
 
 const MASTER_KEY_BYTES = 32;
 
-/** Reads a file of DATA_DIR. A missing one is on the disk with its name before anything is made by it. */
+/**
+ * Reads a file of DATA_DIR. A missing one is on the disk with its name before anything is made by it, and so is DATA_DIR:
+ * `kurier migrate` may come before the first engine.
+ */
 async function readOrCreate(path: string, make: () => string): Promise<string> {
   if (existsSync(path)) return readFileSync(path, "utf8").trim();
   const text = make();
+  makeFolderNow(dirname(path));
   await replaceFile(path, `${text}\n`, `${path}.${process.pid}`);
   return text;
 }
