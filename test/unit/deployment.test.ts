@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 
 import { AS_NPM_START } from "../../bench/engine.js";
+import { METRICS } from "../../engine/base/metrics.js";
 import { ROOT } from "../support/sources.js";
 
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
@@ -162,4 +163,90 @@ test("nothing that a package brings along has a licence that asks for more than 
   rmSync(folder, { recursive: true });
   expect(refused.status).toBe(1);
   expect(refused.stderr.match(/^\S+/gm)).toEqual(["strict@2.0.0", "silent@3.0.0"]);
+});
+
+const template = (name: string): string => read(`deploy/helm/kurier/templates/${name}.yaml`);
+const helpers = read("deploy/helm/kurier/templates/_helpers.tpl");
+/** What a definition of the chart's helpers holds, when it has no value to fill in. */
+const defined = (name: string): unknown =>
+  parse(new RegExp(`define "${name}" -}}\\n([^]*?)\\n{{- end -}}`).exec(helpers)?.[1] ?? "");
+const values = parse(read("deploy/helm/kurier/values.yaml")) as {
+  readonly nodes: { readonly replicas: number; readonly terminationGracePeriodSeconds: number };
+  readonly autoscaling: { readonly metric: string; readonly minReplicas: number; readonly maxReplicas: number };
+  readonly networkPolicy: { readonly enabled: boolean; readonly metricsFrom: readonly unknown[] };
+  readonly disruption: { readonly maxUnavailable: number };
+};
+
+test("pods of the chart are nobody's root, write to volumes alone, gain no rights and call no system but the usual", () => {
+  expect(defined("kurier.podSecurity")).toEqual({
+    ...{ runAsNonRoot: true, runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000 },
+    seccompProfile: { type: "RuntimeDefault" },
+  });
+  expect(defined("kurier.containerSecurity")).toEqual({
+    ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
+    capabilities: { drop: ["ALL"] },
+  });
+  for (const name of ["deployment", "migration"]) {
+    const text = template(name);
+    expect(text, name).toMatch(/^ {6}securityContext: \{\{- include "kurier\.podSecurity" \. \| nindent 8 \}\}$/m);
+    expect(text.match(/^ {10}securityContext: \{\{- include "kurier\.containerSecurity"/gm), name).toHaveLength(
+      text.match(/^ {10}image: /gm)?.length ?? 0,
+    );
+    expect(text, name).toContain("automountServiceAccountToken: false");
+    expect(text, name).not.toMatch(/hostNetwork|hostPath|hostPID|privileged/);
+  }
+});
+
+test("the chart's probes ask the operators' listener, and a node has longer to leave than its last requests take", () => {
+  const probes = [...template("deployment").matchAll(/(\w+)Probe:\n\s+httpGet: \{ path: (\S+), port: (\w+) \}/g)];
+  expect(probes.map(([, ...probe]) => probe)).toEqual([
+    ["startup", "/livez", "admin"],
+    ["liveness", "/livez", "admin"],
+    ["readiness", "/readyz", "admin"],
+  ]);
+  expect(values.nodes.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(60);
+  expect(template("deployment")).toContain("rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }");
+});
+
+test("the operators' port is open to whom the policy names, and no service offers it", () => {
+  expect(values.networkPolicy.enabled).toBe(true);
+  expect(values.networkPolicy.metricsFrom.length).toBeGreaterThan(0);
+  expect(template("network-policy")).toMatch(
+    /- ports: \[\{ port: admin \}\]\n\s+from: \{\{- toYaml \.Values\.networkPolicy\.metricsFrom /,
+  );
+  expect(template("service")).not.toMatch(/port: admin|targetPort: admin|9090/);
+});
+
+test("eviction leaves a node, and more nodes come by the age of the queue, a metric that the engine has", () => {
+  expect(template("disruption")).toContain("maxUnavailable: {{ .Values.disruption.maxUnavailable }}");
+  expect(values.disruption.maxUnavailable).toBeLessThan(values.nodes.replicas);
+  expect(template("autoscaling")).toMatch(/metric: \{ name: \{\{ \.Values\.autoscaling\.metric \}\} \}/);
+  expect(Object.keys(METRICS).map((name) => `kurier_${name}`)).toContain(values.autoscaling.metric);
+  expect(values.autoscaling.minReplicas).toBeGreaterThan(values.disruption.maxUnavailable);
+  expect(values.autoscaling.maxReplicas).toBeGreaterThan(values.autoscaling.minReplicas);
+});
+
+test("every container of ours in the compose file has a file system that is read and no way to more rights", () => {
+  const { services } = parse(read("deploy/compose/compose.yml"), { merge: true }) as {
+    readonly services: Readonly<Record<string, { readonly image: string; readonly ports?: readonly string[] }>>;
+  };
+  const ours = Object.entries(services).filter(([, { image }]) => image.startsWith("kurier:"));
+  expect(ours.map(([name]) => name)).toEqual(["pki-a", "pki-b", "a", "b"]);
+  for (const [name, service] of ours)
+    expect(service, name).toMatchObject({
+      ...{ read_only: true, tmpfs: ["/tmp"], cap_drop: ["ALL"], ulimits: { core: 0 } },
+      security_opt: ["no-new-privileges:true"],
+    });
+  for (const { ports = [] } of Object.values(services))
+    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+});
+
+test("the unit's process gains no rights, and writes its own directory alone", () => {
+  const set = new Map([...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = "", value = ""]) => [name, value]));
+  const asked = {
+    ...{ User: "kurier", NoNewPrivileges: "yes", ProtectSystem: "strict", ProtectHome: "yes", PrivateTmp: "yes" },
+    ...{ CapabilityBoundingSet: "", AmbientCapabilities: "", LimitCORE: "0", UMask: "0077", StateDirectory: "kurier" },
+  };
+  for (const [name, value] of Object.entries(asked)) expect(set.get(name), name).toBe(value);
+  expect(unit).not.toMatch(/^ReadWritePaths=/m);
 });
