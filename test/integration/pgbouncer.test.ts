@@ -3,7 +3,7 @@
  * where it is not installed.
  * @source docs/deploy.md, A pooler
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -22,17 +22,15 @@ import type { Pooler } from "../support/pgbouncer.js";
 import { preparePostgresHost } from "../support/postgres-host.js";
 import type { PostgresHost } from "../support/postgres-host.js";
 import { isInstalled, POSTGRES_15 } from "../support/postgres-server.js";
+import { ROOT } from "../support/sources.js";
 
 const program = findPgBouncer();
+const GUIDE = readFileSync(join(ROOT, "docs/deploy.md"), "utf8");
 /** Settings that our connections ask for when they begin, and that PgBouncer does not know. */
-const IGNORED = [
-  "statement_timeout",
-  "lock_timeout",
-  "idle_in_transaction_session_timeout",
-  "synchronous_commit",
-  "enable_seqscan",
-  "jit",
-];
+const IGNORED = /^ignore_startup_parameters = (.*)$/m.exec(GUIDE)?.[1] ?? "";
+/** What the role is told instead, and how an engine is told of the pooler. */
+const ALTER_ROLE = [...GUIDE.matchAll(/^alter role kurier in database kurier set .*;$/gm)].map(([line]) => line);
+const [, ASKED = ""] = /^DATABASE_URL=\S+(\?\S+)$/m.exec(GUIDE) ?? [];
 const DOCUMENTS = 48;
 const REVOCATIONS = 8;
 
@@ -50,13 +48,13 @@ describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBo
     await server.start({ fsync: "off" });
     sql = openSql({ url: server.url, name: "oracle", connections: 2 });
     // What the pooler does not pass on belongs to the role.
-    for (const setting of ["enable_seqscan = off", "jit = off", "lock_timeout = '2s'", "statement_timeout = '10s'"])
-      await sql.unsafe(`alter role kurier in database postgres set ${setting}`);
-    pooler = await startPgBouncer(program ?? "", server.url, { ignore_startup_parameters: IGNORED.join(",") });
+    expect(ALTER_ROLE).toHaveLength(4);
+    for (const line of ALTER_ROLE) await sql.unsafe(line.replace("database kurier", "database postgres"));
+    pooler = await startPgBouncer(program ?? "", server.url, { ignore_startup_parameters: IGNORED });
     machines = await startMachines({
       count: 2,
       folder,
-      databaseUrl: `${pooler.url}?prepare=false`,
+      databaseUrl: `${pooler.url}${ASKED}`,
       natsUrl: "embedded",
     });
   });
@@ -74,7 +72,7 @@ describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBo
     await expect(refused`select 1`).rejects.toThrow(/unsupported startup parameter/);
     await refused.end({ timeout: 1 });
     await strict.stop();
-    const behind = openSql({ url: `${pooler.url}?prepare=false`, name: "test", connections: 1 });
+    const behind = openSql({ url: `${pooler.url}${ASKED}`, name: "test", connections: 1 });
     const [row] = await behind<{ seqscan: string; jit: string }[]>`
       select current_setting('enable_seqscan') as seqscan, current_setting('jit') as jit`;
     await behind.end({ timeout: 1 });
