@@ -19,8 +19,8 @@ import type { QuarantinedJob } from "../../validators/pool.js";
 const MASTER_KEY_BYTES = 32;
 
 /**
- * Reads a file of DATA_DIR. A missing one is on the disk with its name before anything is made by it, and so is DATA_DIR:
- * `kurier migrate` may come before the first engine.
+ * Reads a file of DATA_DIR. A missing one is on the disk with its name before anything is made by it, and so is
+ * DATA_DIR, for `kurier migrate` may come before the first engine.
  */
 async function readOrCreate(path: string, make: () => string): Promise<string> {
   if (existsSync(path)) return readFileSync(path, "utf8").trim();
