@@ -3,19 +3,20 @@ import { by, partly, row } from "./row.js";
 import type { FaultRow } from "./row.js";
 
 export const CONCURRENCY: readonly FaultRow[] = [
-  partly(
-    "1,000 over two processes, not 100,000 over four",
-    row(
-      "C-01",
-      "one key and one body, many times at once",
-      by(
-        "integration/idempotency",
-        "1,000 concurrent sends of one key and body: one document, every answer 202 or 409 in flight, later repeats byte-identical",
-      ),
-      by(
-        "integration/documents",
-        "1,000 concurrent acceptances of one key in two processes make one document, and every answer names it",
-      ),
+  row(
+    "C-01",
+    "one key and one body, many times at once",
+    by(
+      "faults/one-key",
+      "one key and one body at four gateways, again and again at once: one document, and every answer is its 202 or says that it may come",
+    ),
+    by(
+      "integration/idempotency",
+      "1,000 concurrent sends of one key and body: one document, every answer 202 or 409 in flight, later repeats byte-identical",
+    ),
+    by(
+      "integration/documents",
+      "1,000 concurrent acceptances of one key in two processes make one document, and every answer names it",
     ),
   ),
   row(
