@@ -117,6 +117,8 @@ export function createEvidenceJournal(ports: {
   }
 
   async function run(): Promise<void> {
+    // Exchanges that were opened by one job of a thread end in one turn, and are one object.
+    await turn();
     while (waiting.length > 0) {
       const batch = nextBatch();
       try {

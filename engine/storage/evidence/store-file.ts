@@ -1,5 +1,6 @@
 /** Evidence on a file system: one read-only file an object, created exclusively, synced with its directory. */
-import { link, open, readFile, rm, unlink } from "node:fs/promises";
+import { link, open, readFile, unlink } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
@@ -13,14 +14,13 @@ const codeOf = (error: unknown): string => (error instanceof Error && "code" in 
 const failure = (what: string, error: unknown): EvidenceStoreFailure =>
   new EvidenceStoreFailure(`Evidence could not be ${what}: ${codeOf(error) || "unknown"}.`);
 
-async function writeReadOnly(path: string, bytes: Buffer): Promise<void> {
-  const file = await open(path, "wx", 0o400);
-  try {
-    await file.writeFile(bytes);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+/** A new file and the folder that it is made in, both open or neither. */
+async function openDraft(draft: string): Promise<{ readonly file: FileHandle; readonly folder: FileHandle }> {
+  const [file, folder] = await Promise.allSettled([open(draft, "wx", 0o400), open(dirname(draft), "r")]);
+  if (file.status === "fulfilled" && folder.status === "fulfilled") return { file: file.value, folder: folder.value };
+  if (folder.status === "fulfilled") await folder.value.close();
+  if (file.status === "fulfilled") await Promise.all([file.value.close(), unlink(draft)]);
+  throw file.status === "rejected" ? file.reason : (folder as PromiseRejectedResult).reason;
 }
 
 /**
@@ -37,22 +37,28 @@ export function openFileEvidence(root: string): EvidenceStore {
     return last.made;
   }
 
+  /** Of the same digest the same bytes are there already, or nothing may be stored. */
+  async function assertSame(error: unknown, ref: EvidenceRef, path: string): Promise<void> {
+    if (codeOf(error) !== "EEXIST") throw error;
+    if (sha256Hex(await readFile(path)) !== digestOf(ref))
+      throw new EvidenceStoreFailure("Evidence of this digest is stored with other content.");
+  }
+
   async function put(ref: EvidenceRef, path: string, bytes: Buffer): Promise<void> {
     const directory = dirname(path);
     await makeDirectory(directory);
     const draft = join(directory, `.${randomUUID()}`);
+    // Each step is a way to a thread and back, which takes longer than the step: what need not follow goes together.
+    const { file, folder } = await openDraft(draft);
     try {
-      await writeReadOnly(draft, bytes);
+      await file.writeFile(bytes);
+      await file.sync();
       // A link is exclusive and shows the whole file or none: a crash leaves a draft, never half an object.
-      await link(draft, path);
-    } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error;
-      if (sha256Hex(await readFile(path)) !== digestOf(ref))
-        throw new EvidenceStoreFailure("Evidence of this digest is stored with other content.");
+      await link(draft, path).catch((error: unknown) => assertSame(error, ref, path));
+      await folder.sync();
     } finally {
-      await rm(draft, { force: true });
+      await Promise.all([file.close(), folder.close(), unlink(draft)]);
     }
-    await syncPath(directory);
   }
 
   return {

@@ -35,13 +35,39 @@ const settled = (): Promise<void> =>
     setImmediate(resolve);
   });
 
-test("a call that comes alone is a statement at once; those that come while two are under way share the next", async () => {
+/** Calls, each in a turn of its own. */
+async function eachAlone<I, O>(items: readonly I[], call: (item: I) => Promise<O>): Promise<Promise<O>[]> {
+  const answers: Promise<O>[] = [];
+  for (const item of items) {
+    answers.push(call(item));
+    await settled();
+  }
+  return answers;
+}
+
+test("calls of one turn share a statement, which is made when the turn ends, or at once when they fill it", async () => {
+  const { statements, run } = held<number, number>();
+  const call = batched(run, { max: 3 });
+  const sql = pool();
+  for (const item of [1, 2]) void call(sql, item);
+  expect(statements).toEqual([]);
+  await settled();
+  expect(statements.map(({ items }) => items)).toEqual([[1, 2]]);
+  for (const item of [3, 4, 5]) void call(sql, item);
+  expect(statements.map(({ items }) => items)).toEqual([
+    [1, 2],
+    [3, 4, 5],
+  ]);
+});
+
+test("a call that comes alone is a statement of its turn; those that come while two are under way share the next", async () => {
   const { statements, run } = held<number, string>();
   const call = batched(run, { max: 10 });
   const sql = pool();
-  const answers = [1, 2, 3, 4, 5].map((item) => call(sql, item));
+  const answers = await eachAlone([1, 2, 3, 4, 5], (item) => call(sql, item));
   expect(statements.map(({ items }) => items)).toEqual([[1], [2]]);
   statements[0]?.end(["one"]);
+  await settled();
   await settled();
   expect(statements[2]?.items).toEqual([3, 4, 5]);
   statements[1]?.end(["two"]);
@@ -80,10 +106,11 @@ test("calls that have time are one statement when the time of the first is over"
   expect(asked()[1]).toEqual(["later 3"]);
 });
 
-test("a call in a hurry takes along those that have time, and as many as fill a statement wait no longer", () => {
+test("a call in a hurry takes along those that have time, and as many as fill a statement wait no longer", async () => {
   const { asked, call } = gathered(3);
   call("later 1");
   call("now");
+  await settled();
   expect(asked()).toEqual([["later 1", "now"]]);
   for (const item of ["later 2", "later 3", "later 4"]) call(item);
   expect(asked()[1]).toEqual(["later 2", "later 3", "later 4"]);
@@ -104,8 +131,10 @@ function paced(max: number) {
     call: (item: number) => void call(sql, item),
     /** The statement that is under way ends. */
     end: async () => {
+      await settled();
       const last = statements.at(-1);
       last?.end(last.items);
+      await settled();
       await settled();
     },
   };
@@ -125,6 +154,7 @@ test("where there is a pace, a call that comes alone is a statement at once, and
   await end();
   vi.advanceTimersByTime(PACE_MS);
   call(4);
+  await settled();
   expect(asked()[2], "what comes seldom never waits").toEqual([4]);
 });
 
@@ -145,9 +175,11 @@ test("a statement takes so many calls and no more, and each pool has its own", a
   const { statements, run } = held<number, number>();
   const call = batched(run, { max: 2 });
   const [one, other] = [pool(), pool()];
-  const answers = [1, 2, 3, 4, 5].map((item) => call(one, item));
+  const answers = await eachAlone([1, 2, 3, 4, 5], (item) => call(one, item));
   void call(other, 9);
+  await settled();
   statements[0]?.end([1]);
+  await settled();
   await settled();
   expect(statements.map(({ items }) => items)).toEqual([[1], [2], [9], [3, 4]]);
   expect(await answers[0]).toBe(1);
@@ -157,12 +189,14 @@ test("calls with one key never share a statement, and keep their order", async (
   const { statements, run } = held<string, string>();
   const call = batched(run, { max: 10, key: (item) => item.slice(0, 1) });
   const sql = pool();
-  for (const item of ["x0", "y0"]) void call(sql, item);
+  void (await eachAlone(["x0", "y0"], (item) => call(sql, item)));
   const rest = ["b1", "a1", "b2", "a2"].map((item) => call(sql, item));
   statements[0]?.end(["x0"]);
   await settled();
+  await settled();
   expect(statements[2]?.items, "sorted, so that everyone locks rows in one order").toEqual(["a1", "b1"]);
   statements[1]?.end(["y0"]);
+  await settled();
   await settled();
   expect(statements[3]?.items).toEqual(["a2", "b2"]);
   statements[2]?.end(["A1", "B1"]);
@@ -174,12 +208,14 @@ test("a large call is a statement alone, and small ones do not wait for it, nor 
   const { statements, run } = held<number, number>();
   const call = batched(run, { max: 10, slots: 1, bytes: (item) => item });
   const sql = pool();
-  for (const item of [3_000_000, 1, 2_000_000, 2, 3]) void call(sql, item);
+  void (await eachAlone([3_000_000, 1, 2_000_000, 2, 3], (item) => call(sql, item)));
   expect(statements.map(({ items }) => items)).toEqual([[3_000_000], [1]]);
   statements[1]?.end([1]);
   await settled();
+  await settled();
   expect(statements.slice(2).map(({ items }) => items)).toEqual([[2, 3]]);
   statements[0]?.end([3_000_000]);
+  await settled();
   await settled();
   expect(statements.slice(3).map(({ items }) => items)).toEqual([[2_000_000]]);
 });
@@ -189,8 +225,10 @@ test("small calls share a statement as long as it carries no more than one may",
   const call = batched(run, { max: 10, slots: 1, bytes: (item) => item });
   const sql = pool();
   void call(sql, 1);
+  await settled();
   for (let n = 0; n < 6; n += 1) void call(sql, 500_000);
   statements[0]?.end([1]);
+  await settled();
   await settled();
   expect(statements[1]?.items).toHaveLength(4);
 });
@@ -209,7 +247,7 @@ test("one call that cannot be answered fails alone; its neighbours get their ans
   expect(
     answers.map((answer) => (answer.status === "fulfilled" ? answer.value : (answer.reason as Error).message)),
   ).toEqual([10, 20, "poison", 40]);
-  expect(calls).toEqual([[1], [2], [3, 4], [3], [4]]);
+  expect(calls).toEqual([[1, 2, 3, 4], [1], [2], [3], [4]]);
 });
 
 test("a call whose connection was lost is made once more: what was written is found by the repeat", async () => {
@@ -235,7 +273,7 @@ test("more than may wait are refused for now, and nothing of them is done", asyn
   const { statements, run } = held<number, number>();
   const call = batched(run, { max: 1, waitingMax: 2 });
   const sql = pool();
-  for (const item of [1, 2, 3, 4]) void call(sql, item);
+  void (await eachAlone([1, 2, 3, 4], (item) => call(sql, item)));
   await expect(call(sql, 5)).rejects.toBeInstanceOf(Refusal);
   expect(statements.flatMap(({ items }) => items)).toEqual([1, 2]);
 });
