@@ -17,6 +17,12 @@ export const REQUEST_LIMITS = {
   payload_inline_bytes: 64 * KiB,
   /** Octets that are hashed or sealed before the event loop turns: about 1 ms. Ours. */
   payload_slice_bytes: 512 * KiB,
+  /** While small requests come, the event loop is free of slices for so many times what the slice before took. Ours. */
+  slice_gives_way: 3,
+  /** What a timer waits at least, in milliseconds: less is waited together with what comes after. */
+  slices_give_way_ms_min: 1,
+  /** So long after a small request slices give way, in milliseconds. Ours. */
+  slices_give_way_ms: 200,
   /** Octets of a large body that are read before its connection waits for the next turn of its own. Ours. */
   request_body_turn_bytes: 64 * KiB,
   /**
