@@ -30,6 +30,8 @@ export const REQUEST_LIMITS = {
    * written is no memory, but counts where collections of garbage are planned. Ours.
    */
   request_body_ahead: 8,
+  /** Octets whose memory is given back before garbage is collected: for fewer it costs more than it saves. Ours. */
+  released_bytes_min: 64 * KiB,
   /** Octets of a stored payload in one row of an answer of Postgres, which is read in one turn: about 2 ms. Ours. */
   payload_piece_bytes: 1 * MiB,
   /** Bodies of operations that carry no document. @source spec/rulings.md, section 1: 1 MB elsewhere */

@@ -13,10 +13,10 @@ const codeOf = (error: unknown): string => (error instanceof Error && "code" in 
 const failure = (what: string, error: unknown): EvidenceStoreFailure =>
   new EvidenceStoreFailure(`Evidence could not be ${what}: ${codeOf(error) || "unknown"}.`);
 
-async function writeReadOnly(path: string, bytes: Buffer): Promise<void> {
+async function writeReadOnly(path: string, bytes: Buffer | readonly Uint8Array[]): Promise<void> {
   const file = await open(path, "wx", 0o400);
   try {
-    await file.writeFile(bytes);
+    for (const piece of Buffer.isBuffer(bytes) ? [bytes] : bytes) await file.writeFile(piece);
     await file.sync();
   } finally {
     await file.close();
@@ -37,7 +37,7 @@ export function openFileEvidence(root: string): EvidenceStore {
     return last.made;
   }
 
-  async function put(ref: EvidenceRef, path: string, bytes: Buffer): Promise<void> {
+  async function write(ref: EvidenceRef, path: string, bytes: Buffer | readonly Uint8Array[]): Promise<void> {
     const directory = dirname(path);
     await makeDirectory(directory);
     const draft = join(directory, `.${randomUUID()}`);
@@ -55,17 +55,20 @@ export function openFileEvidence(root: string): EvidenceStore {
     await syncPath(directory);
   }
 
+  async function put(ref: EvidenceRef, bytes: Buffer | readonly Uint8Array[]): Promise<void> {
+    const path = pathOf(ref);
+    try {
+      await write(ref, path, bytes);
+    } catch (error) {
+      last = undefined;
+      throw error instanceof EvidenceStoreFailure ? error : failure("written", error);
+    }
+  }
+
   return {
     form: "file",
-    put: async (ref, bytes) => {
-      const path = pathOf(ref);
-      try {
-        await put(ref, path, bytes);
-      } catch (error) {
-        last = undefined;
-        throw error instanceof EvidenceStoreFailure ? error : failure("written", error);
-      }
-    },
+    put,
+    putPieces: put,
     get: async (ref, range) => {
       const path = pathOf(ref);
       try {
