@@ -3,7 +3,6 @@
  * that a thread that only signs never compiles the rules, and the other way round.
  */
 import { isMainThread, workerData } from "node:worker_threads";
-import { move, transferableSymbol, valueSymbol } from "piscina";
 import { ownBuffers, withoutBackingStore } from "./plain.js";
 import { giveWay } from "./priority.js";
 import type { ActivePacks } from "./selection/active-packs.js";
@@ -132,6 +131,8 @@ export function handingOver(run: RunBatch): (batch: Batch) => Promise<unknown> {
   if (!handsOver) return run;
   return async (batch) => {
     const outcomes = await run(batch);
+    // Threads of small jobs never load it.
+    const { move, transferableSymbol, valueSymbol } = await import("piscina");
     return move({ [transferableSymbol]: ownBuffers(outcomes), [valueSymbol]: outcomes });
   };
 }
