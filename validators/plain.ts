@@ -84,6 +84,21 @@ export async function copyForTransfer<T>(
   return copied;
 }
 
+/** The buffers of the longer byte arrays in plain data that have one for themselves, each once. */
+export function ownBuffers(value: unknown): ArrayBuffer[] {
+  // Bounded by the byte arrays of a batch.
+  const buffers = new Set<ArrayBuffer>();
+  visit(
+    value,
+    (leaf) => {
+      if (typeof leaf === "string" || leaf.byteLength <= CLONED_BYTES_MAX) return;
+      if (leaf.byteLength === leaf.buffer.byteLength && leaf.buffer instanceof ArrayBuffer) buffers.add(leaf.buffer);
+    },
+    0,
+  );
+  return [...buffers];
+}
+
 /** A clone takes all of a buffer along, so that a window on a larger one is copied out. */
 const onItsOwn = (bytes: Uint8Array): Uint8Array =>
   bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);

@@ -1,6 +1,6 @@
 /**
  * The worker threads: two lanes, batches under load, bounded queues, a time limit for each document, and quarantine for
- * what kills workers. The only file that touches Piscina.
+ * what kills workers. With batches.ts, which runs in them, the only file that touches Piscina.
  */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -353,7 +353,12 @@ class LaneOfWorkers {
       execArgv: [],
       recordTiming: true,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMiB?.[lane] ?? (lane === "small" ? 256 : 1_024) },
-      workerData: { preload: options.preload ?? [], niceness: options.niceness?.[lane] ?? 0 },
+      workerData: {
+        preload: options.preload ?? [],
+        niceness: options.niceness?.[lane] ?? 0,
+        // To look through a result costs a small job more than its clone does.
+        handsOver: lane === "large",
+      },
     });
     // A worker died without a task: it could not start, and Piscina starts no other by itself. Batches that wait for
     // one are given back, and so ask for a new one.

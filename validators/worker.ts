@@ -1,4 +1,4 @@
 /** Entry of a worker thread that does what this package can do. */
-import { createRunner, LOADERS } from "./batches.js";
+import { createRunner, handingOver, LOADERS } from "./batches.js";
 
-export default await createRunner(LOADERS);
+export default handingOver(await createRunner(LOADERS));

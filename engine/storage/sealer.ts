@@ -4,6 +4,7 @@ import type { CipherGCM, DecipherGCM } from "node:crypto";
 
 import { randomOctets } from "../base/ids.js";
 import type { FirmId } from "../base/ids.js";
+import { freeOctets } from "../base/memory/release.js";
 import { inSlices } from "../base/memory/slices.js";
 
 const NONCE_BYTES = 12;
@@ -167,6 +168,7 @@ async function writeSlices(
     const made = cipher.update(slice);
     output.set(made, at);
     at += made.length;
+    freeOctets(made);
   });
   cipher.final();
 }

@@ -8,6 +8,7 @@ import { temporary } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { createOctets } from "../../engine/base/memory/octets.js";
 import type { Octets, Taken } from "../../engine/base/memory/octets.js";
+import { smallRequest } from "../../engine/base/memory/turns.js";
 import { Body } from "./body.js";
 import type { HeaderList } from "./headers.js";
 import { BodyShares, RequestShares } from "./shares.js";
@@ -114,8 +115,12 @@ export class Load {
   // Bounded by those who stop the server: one.
   readonly #idle: (() => void)[] = [];
 
-  constructor(limits: ServerLimits, monotonic: () => number, takesChunks: boolean) {
+  /** Called when a request has come that is not large: large work gives way to it. */
+  readonly onSmall: () => void;
+
+  constructor(limits: ServerLimits, monotonic: () => number, takesChunks: boolean, onSmall = smallRequest) {
     this.limits = limits;
+    this.onSmall = onSmall;
     this.monotonic = monotonic;
     this.takesChunks = takesChunks;
     this.responses = createOctets(limits.responses_bytes_max, limits.responses_waiting_max, LIMITS.response_key_share);
@@ -259,6 +264,7 @@ export abstract class Conversation implements AnswerRoom {
     }
     this.#isChunked = framing === undefined;
     this.#told = typeof framing === "number" ? framing : undefined;
+    if (this.#told !== undefined && !this.isLarge) load.onSmall();
     const { requests_in_flight_max } = load.limits;
     // A stranger's request without a body holds nothing that another would wait for.
     if (framing !== 0 || this.#request.share === "api")

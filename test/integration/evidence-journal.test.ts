@@ -173,6 +173,31 @@ describe("large evidence", () => {
     expect((await findEvidence(db.sql, firmId, documentId))?.envelopeSha256).toBe(sha256Hex(large));
   });
 
+  test("a large record goes to the store in its pieces and not as a copy, and is found as it was", async () => {
+    const given = heavy();
+    let pieces: readonly Uint8Array[] = [];
+    const kept = createEvidenceJournal({
+      ...{ sql: db.sql, clock },
+      store: {
+        ...store,
+        putPieces: async (ref, all) => {
+          pieces = all;
+          await store.putPieces?.(ref, all);
+        },
+      },
+    });
+    await kept.store(given);
+    await kept.store(entry());
+    await kept.stop();
+    expect(pieces).toContain(large);
+    const { documentId, firmId = "" } = given.record.facts;
+    const found = await findEvidence(db.sql, firmId, documentId);
+    if (found === undefined) throw new Error("the record is not there");
+    const segment = await store.get(found.object, found);
+    expect(sha256Hex(segment)).toBe(found.recordSha256);
+    expect(readEvidence(segment).parts.get("request")?.equals(large)).toBe(true);
+  });
+
   test("records that are being written count as waiting: no more are taken than may wait", async () => {
     const full = createEvidenceJournal({ sql: db.sql, store, clock });
     const answers = await Promise.allSettled(

@@ -17,6 +17,12 @@ export const REQUEST_LIMITS = {
   payload_inline_bytes: 64 * KiB,
   /** Octets that are hashed or sealed before the event loop turns: about 1 ms. Ours. */
   payload_slice_bytes: 512 * KiB,
+  /** While small requests come, the event loop is free of slices for so many times what the slice before took. Ours. */
+  slice_gives_way: 3,
+  /** What a timer waits at least, in milliseconds: less is waited together with what comes after. */
+  slices_give_way_ms_min: 1,
+  /** So long after a small request slices give way, in milliseconds. Ours. */
+  slices_give_way_ms: 200,
   /** Octets of a large body that are read before its connection waits for the next turn of its own. Ours. */
   request_body_turn_bytes: 64 * KiB,
   /**
@@ -24,6 +30,8 @@ export const REQUEST_LIMITS = {
    * written is no memory, but counts where collections of garbage are planned. Ours.
    */
   request_body_ahead: 8,
+  /** Octets whose memory is given back before garbage is collected: for fewer it costs more than it saves. Ours. */
+  released_bytes_min: 64 * KiB,
   /** Octets of a stored payload in one row of an answer of Postgres, which is read in one turn: about 2 ms. Ours. */
   payload_piece_bytes: 1 * MiB,
   /** Bodies of operations that carry no document. @source spec/rulings.md, section 1: 1 MB elsewhere */

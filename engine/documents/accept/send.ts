@@ -24,6 +24,7 @@ import type {
   StoredReply,
 } from "../../storage/documents/documents.js";
 import { sealCompressed, sealPayload } from "../../storage/payloads/payloads.js";
+import { freeOctets } from "../../base/memory/release.js";
 import { sha256InSlices } from "../../base/memory/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
@@ -152,6 +153,13 @@ const WARNINGS: Partial<Record<Capability, string>> = {
     "The recipient is not registered in the network; the document is tried until the plan of attempts ends.",
 };
 
+/** What a worker has compressed, sealed; nobody else reads it. */
+async function sealedOnce(sealer: Sealer, id: string, compressed: Uint8Array): Promise<Buffer> {
+  const sealed = await sealCompressed(sealer, id, compressed);
+  freeOctets(compressed);
+  return sealed;
+}
+
 async function newDocument(
   ports: SendPorts,
   id: DocumentId,
@@ -194,7 +202,7 @@ async function newDocument(
     payloadSealed:
       inspection.compressed === undefined
         ? await sealPayload(sealer, id, request.payload)
-        : await sealCompressed(sealer, id, inspection.compressed),
+        : await sealedOnce(sealer, id, inspection.compressed),
     payloadBytes: request.payload.length,
     eventId: newId(ports.clock),
     staged: request.staged,

@@ -1,6 +1,6 @@
 /**
- * The one job in which a worker takes a message in: opens it, reads what is in it, judges a document of ordinary size
- * and packs it for the store. Runs in worker threads alone; who asks for it is arrival-workers.ts.
+ * The one job in which a worker takes a message in: opens it, reads what is in it, packs it for the store and judges a
+ * document of ordinary size. Runs in worker threads alone; who asks for it is arrival-workers.ts.
  */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
@@ -15,7 +15,7 @@ import { isJudged } from "./judged.js";
 
 /** What the job is asked beside the message. */
 export interface ArrivalWork {
-  /** Payloads of at most so many octets are judged and packed here. */
+  /** Payloads of at most so many octets are judged here. */
   readonly bytesMax: number;
   /** How documents are judged; absent where they are to be stored without a verdict. */
   readonly judge?: ValidateOptions;
@@ -41,12 +41,13 @@ async function judgedAndPacked(
   validate: Validate,
 ): Promise<InboundExchange> {
   const { payload, documentTypeId } = content;
-  if (!Buffer.isBuffer(payload) || payload.length > bytesMax) return content;
+  if (!Buffer.isBuffer(payload)) return content;
   const pack = (packed: { readonly sha256: string; readonly compressed: Uint8Array }): InboundExchange => ({
     ...content,
     payload: { ...packed, length: payload.length },
   });
-  if (judge === undefined || classifyInbound(documentTypeId) !== "business" || !isJudged(documentTypeId))
+  const isQuick = payload.length <= bytesMax;
+  if (judge === undefined || !isQuick || classifyInbound(documentTypeId) !== "business" || !isJudged(documentTypeId))
     return pack({ sha256: sha256Hex(payload), compressed: gzipSync(payload, { level }) });
   const begun = systemClock.monotonic();
   const judging = validate({ bytes: payload, options: { ...judge, compressLevel: level } });

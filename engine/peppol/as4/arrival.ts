@@ -52,6 +52,8 @@ export interface ArrivedMessage {
   readonly sha256: string;
   /** The octets that the signature covers. */
   readonly signedPayload: Uint8Array | undefined;
+  /** Of these, hex. */
+  readonly signedPayloadSha256: string | undefined;
   /** Signed, and sent only once the message is stored and its evidence is safe. */
   readonly receipt: BuiltSignal;
   /** Undefined in a test message. */
@@ -87,6 +89,8 @@ export async function openArrival(
     referencesSha256: referencesDigest(references),
     sha256: createHash("sha256").update(body).digest("hex"),
     signedPayload,
+    signedPayloadSha256:
+      signedPayload === undefined ? undefined : createHash("sha256").update(signedPayload).digest("hex"),
     receipt: await buildReceipt({ ...receipt, refToMessageId: message.messageId }, references, crypto),
     content: testService ? undefined : contentOf(opened),
   };

@@ -23,6 +23,8 @@ export interface ReadyMessage extends Omit<BuiltMessage, "soap"> {
   readonly referencesSha256: string;
   /** Of the body, hex. */
   readonly sha256: string;
+  /** Of the octets that the signature covers, hex. */
+  readonly compressedSha256: string;
 }
 
 /** The network has no form for the document. */
@@ -44,5 +46,6 @@ export async function buildDeparture(
     ...built,
     referencesSha256: referencesDigest(built.references),
     sha256: createHash("sha256").update(built.body).digest("hex"),
+    compressedSha256: createHash("sha256").update(built.compressed).digest("hex"),
   };
 }

@@ -254,7 +254,12 @@ async function entryOf(
         { name: "request", bytes: arrival.body, sha256: opened.sha256 },
         ...(opened.signedPayload === undefined
           ? []
-          : [{ name: "payload" as const, ...(await evidence.seal(id, opened.signedPayload)) }]),
+          : [
+              {
+                name: "payload" as const,
+                ...(await evidence.seal(id, opened.signedPayload, opened.signedPayloadSha256)),
+              },
+            ]),
         { name: "answer", bytes: opened.receipt.body },
         { name: "signer", bytes: opened.signer },
         ...trusted.parts,

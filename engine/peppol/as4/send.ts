@@ -375,7 +375,7 @@ async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged):
         facts: { ...facts, ...trusted.facts, ...metadata.facts },
         parts: [
           { name: "request", bytes: message.body, sha256: message.sha256 },
-          { name: "payload", ...(await evidence.seal(id, message.compressed)) },
+          { name: "payload", ...(await evidence.seal(id, message.compressed, message.compressedSha256)) },
           ...optional("answer", response?.body),
           { name: "signer", bytes: exchanged.signer.certificate },
           { name: "recipient", bytes: endpoint.certificate },

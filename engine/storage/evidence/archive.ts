@@ -37,8 +37,11 @@ export interface EvidenceArchive {
    * EvidenceStoreFailure
    */
   read(entry: EvidenceEntry): Promise<ReadEvidence>;
-  /** Seals octets for a record; the event loop turns meanwhile. */
-  seal(id: string, plain: Uint8Array): Promise<SealedOctets>;
+  /**
+   * Seals octets for a record; the event loop turns meanwhile.
+   * @param sha256  of the octets, hex. @default computed here
+   */
+  seal(id: string, plain: Uint8Array, sha256?: string): Promise<SealedOctets>;
   /** Opens what `seal` made, and compares it with its digest. @throws EvidenceDamaged */
   unseal(
     bytes: Buffer,
@@ -93,9 +96,9 @@ export function createEvidenceArchive(ports: {
     find: (firmId, documentId) => findEvidence(sql, firmId, documentId),
     findRepeated: (messageId, referencesSha256) => findRepeatedEvidence(sql, messageId, referencesSha256),
     read: (entry) => readEntry(store, entry),
-    seal: async (id, plain) => {
+    seal: async (id, plain, sha256) => {
       const context = `evidence ${id}`;
-      const plainSha256 = await sha256InSlices(plain);
+      const plainSha256 = sha256 ?? (await sha256InSlices(plain));
       return {
         bytes: await sealer.sealInSlices(plain, context),
         sealed: { keyId: sealer.keyId, context, plainSha256 },

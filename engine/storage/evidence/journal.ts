@@ -18,7 +18,7 @@ import { TAR_END, writeEvidence } from "./record.js";
 import type { EvidenceRecord, WrittenEvidence } from "./record.js";
 import { evidencePlace, EvidenceStoreFailure } from "./store.js";
 import type { EvidenceStore } from "./store.js";
-import { joinInSlices, sha256InSlices } from "../../base/memory/slices.js";
+import { hashPieces, joinInSlices } from "../../base/memory/slices.js";
 import type { Sql } from "../sql.js";
 
 /** A record and what is looked for by it. */
@@ -100,9 +100,10 @@ export function createEvidenceJournal(ports: {
 
   async function commit(batch: readonly Waiting[]): Promise<void> {
     const storedAt = clock.now();
-    const bytes = await joinInSlices([...batch.flatMap(({ written }) => written.pieces), TAR_END]);
+    const pieces = [...batch.flatMap(({ written }) => written.pieces), TAR_END];
     const [first] = batch;
-    const digest = first !== undefined && batch.length === 1 ? first.written.aloneSha256 : await sha256InSlices(bytes);
+    const digest =
+      first !== undefined && batch.length === 1 ? first.written.aloneSha256 : (await hashPieces(pieces)).digest("hex");
     const object = evidencePlace(digest, storedAt);
     let offset = 0;
     const entries = batch.map(({ entry, written }) => {
@@ -110,7 +111,10 @@ export function createEvidenceJournal(ports: {
       offset += written.length;
       return row;
     });
-    await store.put(object, bytes);
+    // Few octets are written at once: a piece by itself is a call of the system for each.
+    const isLarge = batch.some(({ written }) => written.length > LIMITS.payload_slice_bytes);
+    if (isLarge && store.putPieces !== undefined) await store.putPieces(object, pieces);
+    else await store.put(object, await joinInSlices(pieces));
     batch.forEach(({ resolve }, index) => {
       resolve(entries[index] as NewEvidence);
     });

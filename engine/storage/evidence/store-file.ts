@@ -44,14 +44,14 @@ export function openFileEvidence(root: string): EvidenceStore {
       throw new EvidenceStoreFailure("Evidence of this digest is stored with other content.");
   }
 
-  async function put(ref: EvidenceRef, path: string, bytes: Buffer): Promise<void> {
+  async function write(ref: EvidenceRef, path: string, bytes: Buffer | readonly Uint8Array[]): Promise<void> {
     const directory = dirname(path);
     await makeDirectory(directory);
     const draft = join(directory, `.${randomUUID()}`);
     // Each step is a way to a thread and back, which takes longer than the step: what need not follow goes together.
     const { file, folder } = await openDraft(draft);
     try {
-      await file.writeFile(bytes);
+      for (const piece of Buffer.isBuffer(bytes) ? [bytes] : bytes) await file.writeFile(piece);
       await file.sync();
       // A link is exclusive and shows the whole file or none: a crash leaves a draft, never half an object.
       await link(draft, path).catch((error: unknown) => assertSame(error, ref, path));
@@ -61,17 +61,20 @@ export function openFileEvidence(root: string): EvidenceStore {
     }
   }
 
+  async function put(ref: EvidenceRef, bytes: Buffer | readonly Uint8Array[]): Promise<void> {
+    const path = pathOf(ref);
+    try {
+      await write(ref, path, bytes);
+    } catch (error) {
+      last = undefined;
+      throw error instanceof EvidenceStoreFailure ? error : failure("written", error);
+    }
+  }
+
   return {
     form: "file",
-    put: async (ref, bytes) => {
-      const path = pathOf(ref);
-      try {
-        await put(ref, path, bytes);
-      } catch (error) {
-        last = undefined;
-        throw error instanceof EvidenceStoreFailure ? error : failure("written", error);
-      }
-    },
+    put,
+    putPieces: put,
     get: async (ref, range) => {
       const path = pathOf(ref);
       try {

@@ -18,6 +18,8 @@ export interface EvidenceStore {
    * @throws EvidenceStoreFailure
    */
   put(ref: EvidenceRef, bytes: Buffer): Promise<void>;
+  /** As `put`, for an object in pieces, where they need not be put together first. */
+  putPieces?(ref: EvidenceRef, pieces: readonly Uint8Array[]): Promise<void>;
   /**
    * Reads an object, or a part of it. What is returned is not checked: the caller knows the digest of what it asked
    * for.

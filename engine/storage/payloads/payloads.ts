@@ -7,6 +7,7 @@ import { constants, gunzip, gunzipSync, gzip, gzipSync } from "node:zlib";
 
 import { LIMITS } from "../../base/limits.js";
 import type { Sealer } from "../sealer.js";
+import { freeOctets } from "../../base/memory/release.js";
 import { sha256InSlices } from "../../base/memory/slices.js";
 
 const gzipBeside = promisify<Uint8Array, object, Buffer>(gzip);
@@ -40,8 +41,12 @@ export const sealCompressed = (sealer: Sealer, id: string, compressed: Uint8Arra
   sealer.sealInSlices(compressed, id);
 
 /** Compresses and seals the exact bytes of a payload. @param id  of the row that it belongs to */
-export const sealPayload = async (sealer: Sealer, id: string, payload: Uint8Array): Promise<Buffer> =>
-  sealCompressed(sealer, id, await compressPayload(payload));
+export async function sealPayload(sealer: Sealer, id: string, payload: Uint8Array): Promise<Buffer> {
+  const compressed = await compressPayload(payload);
+  const sealed = await sealCompressed(sealer, id, compressed);
+  freeOctets(compressed);
+  return sealed;
+}
 
 /**
  * What is stored of a payload that nobody has hashed or compressed yet; the thread compresses while the loop hashes.
@@ -59,5 +64,9 @@ export async function packPayload(
  * The exact bytes that were sealed.
  * @throws Error when the key is unknown, or the bytes or their id are not those that were sealed
  */
-export const openPayload = async (sealer: Sealer, id: string, keyId: string, sealed: Uint8Array): Promise<Buffer> =>
-  decompressPayload(await sealer.openInSlices(keyId, sealed, id));
+export async function openPayload(sealer: Sealer, id: string, keyId: string, sealed: Uint8Array): Promise<Buffer> {
+  const compressed = await sealer.openInSlices(keyId, sealed, id);
+  const payload = await decompressPayload(compressed);
+  freeOctets(compressed);
+  return payload;
+}

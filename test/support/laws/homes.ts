@@ -8,7 +8,7 @@ import { eachNode } from "../sources.js";
 const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [/^(uWebSockets\.js|@uwsjs\/.*)$/, /^gateway\/http\/uws-binding\.ts$/],
   [/^nact$/, /^actors\/system\.ts$/],
-  [/^piscina$/, /^validators\/pool\.ts$/],
+  [/^piscina$/, /^validators\/(pool|batches)\.ts$/],
   [/^@nats-io\//, /^engine\/events\/streams-jetstream\.ts$/],
   [/^postgres$/, /^engine\/storage\//],
   [/^pino$/, /^engine\/base\/log\.ts$/],
@@ -21,7 +21,7 @@ const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
     /^node:(net|tls|dgram)$/,
     /^engine\/(peppol\/network|embedded)\/|^gateway\/(http\/(server-node|claim-port)|commands\/probe\/wire)\.ts$|^engine\/storage\/driver\/sockets\.ts$/,
   ],
-  [/^node:worker_threads$/, /^validators\/(batches|wss\/keys)\.ts$/],
+  [/^node:worker_threads$/, /^validators\/(batches|wss\/keys)\.ts$|^engine\/base\/memory\/release\.ts$/],
   [
     /^node:fs(\/promises)?$/,
     // What is configured, what is embedded, migrations, evidence, keys of firms, rule packs, pages, letters, and what commands read and write.

@@ -122,6 +122,8 @@ test("an exchange is three jobs: a message built, taken in with its verdict and 
   const opened = await arrived(message);
   expect(opened.sha256).toBe(sha256Hex(message.body));
   expect(message.sha256).toBe(opened.sha256);
+  expect(message.compressedSha256).toBe(sha256Hex(Buffer.from(message.compressed)));
+  expect(opened.signedPayloadSha256).toBe(message.compressedSha256);
   expect(opened.referencesSha256).toBe(message.referencesSha256);
   expect(Buffer.from(opened.signedPayload ?? []).equals(Buffer.from(message.compressed))).toBe(true);
   const content = contentOf(opened);
@@ -137,11 +139,12 @@ test("an exchange is three jobs: a message built, taken in with its verdict and 
   expect(asked).toEqual(["as4.departure", "as4.arrival", "as4.answer"]);
 });
 
-test("a document that is too large to be judged at once arrives byte for byte, without a verdict", async () => {
+test("a document that is too large to be judged at once arrives byte for byte, packed, without a verdict", async () => {
   const payload = invoice(400);
   expect(payload.length).toBeGreaterThan(LIMITS.verdict_at_once_bytes_max);
   const content = contentOf(await arrived(await ready(payload)));
-  expect(Buffer.isBuffer(content.payload) && content.payload.equals(payload)).toBe(true);
+  expect(content.payload).toMatchObject({ sha256: sha256Hex(payload), length: payload.length });
+  expect(plainOf(content.payload).equals(payload)).toBe(true);
   expect(content.judged).toBeUndefined();
 });
 

@@ -38,8 +38,8 @@ class Spoken extends Conversation {
 
 const PIECES = [0, 1, 2].map((value) => Buffer.alloc(LIMITS.payload_slice_bytes + value, value));
 
-function speak(sent = PIECES.length, monotonic = () => 0) {
-  const load = new Load({ ...LIMITS, connections_max: 10 }, monotonic, true);
+function speak(sent = PIECES.length, monotonic = () => 0, told?: number, onSmall = () => undefined) {
+  const load = new Load({ ...LIMITS, connections_max: 10 }, monotonic, true, onSmall);
   const bodies: Buffer[] = [];
   let isAbandoned = false;
   const request: PipelineRequest = {
@@ -55,8 +55,8 @@ function speak(sent = PIECES.length, monotonic = () => 0) {
     },
   };
   const conversation = new Spoken(load, request);
-  // Its length is not told, so that it is put together when its end has come.
-  conversation.open(undefined);
+  // A body whose length is not told is put together when its end has come.
+  conversation.open(told);
   PIECES.slice(0, sent).forEach((piece, at) => {
     conversation.receive(piece, at === PIECES.length - 1);
   });
@@ -94,4 +94,18 @@ test("a body that we do not read on is not cut off for it; one whose client send
   conversation.goOn();
   expect(cutOff(paused + LIMITS.request_idle_ms)).toBe(false);
   expect(cutOff(paused + LIMITS.request_idle_ms + 1)).toBe(true);
+});
+
+test.each([
+  ["a request without a body", 0, 1],
+  ["a request with a small one", LIMITS.payload_slice_bytes, 1],
+  ["a large one", LIMITS.payload_slice_bytes + 1, 0],
+  ["one whose length nobody knows", undefined, 0],
+])("large work gives way to small requests, and so it is told of %s: %s octets, %s times", (_, told, times) => {
+  let small = 0;
+  speak(0, undefined, told, () => {
+    small += 1;
+    return undefined;
+  });
+  expect(small).toBe(times);
 });

@@ -1,7 +1,7 @@
 // Goal: what goes to a worker takes along what it needs and nothing else, and leaves its owner's bytes alone.
 import { expect, test } from "vitest";
 
-import { copyForTransfer, withoutBackingStore } from "../../../validators/plain.js";
+import { copyForTransfer, ownBuffers, withoutBackingStore } from "../../../validators/plain.js";
 import { turnsDuring } from "../../support/turns.js";
 
 const pool = Buffer.alloc(100_000, 7);
@@ -31,6 +31,12 @@ test("a short byte array is cloned: without the buffer that it is a window on, a
 test("results of a worker take no foreign buffer along", () => {
   const { part } = withoutBackingStore({ part: pool.subarray(0, 10), name: "x" });
   expect([part.byteLength, part.buffer.byteLength]).toEqual([10, 10]);
+});
+
+test("long byte arrays of a result are handed over, each once, where they have a buffer for themselves", () => {
+  const own = new Uint8Array(50_000);
+  const short = new Uint8Array(2_000);
+  expect(ownBuffers([{ a: own, b: { c: own } }, pool.subarray(0, 50_000), short, "x"])).toEqual([own.buffer]);
 });
 
 test("the event loop turns while a large byte array is copied for a worker, and the copy is whole", async () => {

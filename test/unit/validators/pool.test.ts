@@ -49,6 +49,20 @@ test("a document judged in a worker gets the report it would get in this thread,
   expect(bytes.equals(copy)).toBe(true);
 });
 
+test("octets of a large result are handed over by the worker: nothing is cloned in a turn of the event loop", async () => {
+  const workers = open();
+  const bytes = Buffer.alloc(1_000_000, 7);
+  const { again, and } = (await workers.ask("fixture.octets", { bytes })) as {
+    readonly again: Uint8Array;
+    readonly and: readonly Uint8Array[];
+  };
+  expect(bytes.equals(again)).toBe(true);
+  expect(and.map(({ length }) => length)).toEqual([bytes.length, 3]);
+  expect(await workers.ask("fixture.left", { bytes })).toBe(0);
+  await workers.ask("fixture.octets", { bytes: bytes.subarray(0, 10_000) });
+  expect(await workers.ask("fixture.left", { bytes: bytes.subarray(0, 10_000) })).toBe(10_000);
+});
+
 test("from the sources the built worker is found", { timeout: 60_000 }, async () => {
   await buildIfNeeded();
   pool = createPool({ threads: { small: 1, large: 1 }, queueMax: 10, queueBytesMax: 1_000_000, jobTimeoutMs: 20_000 });
