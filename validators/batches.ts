@@ -132,8 +132,8 @@ export function handingOver(run: RunBatch): (batch: Batch) => Promise<unknown> {
   return async (batch) => {
     const outcomes = await run(batch);
     // Threads of small jobs never load it.
-    const { move, transferableSymbol, valueSymbol } = await import("piscina");
-    return move({ [transferableSymbol]: ownBuffers(outcomes), [valueSymbol]: outcomes });
+    const piscina = await import("piscina");
+    return piscina.move({ [piscina.transferableSymbol]: ownBuffers(outcomes), [piscina.valueSymbol]: outcomes });
   };
 }
 
