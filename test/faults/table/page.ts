@@ -71,20 +71,33 @@ const mutationsText = `## Changes that break an invariant\n\nEach is made in a c
   ]),
 )}\n`;
 
+/** Files of kills: many in a small backlog, and some in a large one. */
+const KILLS = { "kills.json": "Kills", "kills-thousand.json": "Kills in a backlog of a thousand" } as const;
+
 function killsText(root: string): readonly Measured[] {
-  const file = join(root, RESULTS, "kills.json");
-  if (!existsSync(file)) return [];
-  const records = JSON.parse(readFileSync(file, "utf8")) as readonly KillRecord[];
+  return Object.entries(KILLS).flatMap(([name, title]) => {
+    const file = join(root, RESULTS, name);
+    if (!existsSync(file)) return [];
+    const records = JSON.parse(readFileSync(file, "utf8")) as readonly KillRecord[];
+    return [{ title, part: "kills", text: killsOf(title, name, records) }];
+  });
+}
+
+function killsOf(title: string, name: string, records: readonly KillRecord[]): string {
   const kills = records.filter(({ kind }) => kind !== "none");
   const range = (of: (record: KillRecord) => number): string => {
     const [least, most] = [Math.min(...kills.map(of)), Math.max(...kills.map(of))];
     return least === most ? String(least) : `${least} to ${most}`;
   };
-  const text = [
-    `## Kills\n\nParts of an engine are killed with SIGKILL while ${range(({ backlog }) => backlog)} documents are on their way; clients send on meanwhile and repeat what was not answered. Accepted are the documents that a client saw a 202 for. The full rate counts from the kill to the first second in which 0.8 of what is usual was delivered; ${kills.filter(({ fullRate_ms }) => fullRate_ms === undefined).length} of ${kills.length} had no such second, for the backlog was small and the machine, which others used, slower than in the rounds without a kill. Two cores with a load average of ${range(({ load }) => load)}.\n\n\`KURIER_TEST_KILLS=${kills.length} KURIER_TEST_BACKLOG=${range(({ accepted }) => Math.round(accepted / SENT_SHARE))} KURIER_TEST_RESULTS=${RESULTS}/kills.json npm run -s test:faults -- kills\`\n`,
+  const slow = kills.filter(({ fullRate_ms }) => fullRate_ms === undefined).length;
+  const never =
+    slow === 0
+      ? ""
+      : ` ${slow} of ${kills.length} had no such second, for the backlog was small and the machine, which others used, slower than in the rounds without a kill.`;
+  return [
+    `## ${title}\n\nParts of an engine are killed with SIGKILL while ${range(({ backlog }) => backlog)} documents are on their way; clients send on meanwhile and repeat what was not answered. Accepted are the documents that a client saw a 202 for. The full rate counts from the kill to the first second in which 0.8 of what is usual was delivered.${never} Two cores with a load average of ${range(({ load }) => load)}.\n\n\`KURIER_TEST_KILLS=${kills.length} KURIER_TEST_BACKLOG=${range(({ accepted }) => Math.round(accepted / SENT_SHARE))} KURIER_TEST_RESULTS=${RESULTS}/${name} npm run -s test:faults -- kills\`\n`,
     `${killTable(records)}\n`,
   ].join("\n");
-  return [{ title: "Kills", part: "kills", text }];
 }
 
 /** What each long run has left, by the names of its files. */
