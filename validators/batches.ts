@@ -132,8 +132,8 @@ export function handingOver(run: RunBatch): (batch: Batch) => Promise<unknown> {
   return async (batch) => {
     const outcomes = await run(batch);
     // Threads of small jobs never load it.
-    const piscina = await import("piscina");
-    return piscina.move({ [piscina.transferableSymbol]: ownBuffers(outcomes), [piscina.valueSymbol]: outcomes });
+    const { handedOver } = await import("./pool.js");
+    return handedOver(outcomes, ownBuffers(outcomes));
   };
 }
 

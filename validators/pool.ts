@@ -1,10 +1,10 @@
 /**
  * The worker threads: two lanes, batches under load, bounded queues, a time limit for each document, and quarantine for
- * what kills workers. With batches.ts, which runs in them, the only file that touches Piscina.
+ * what kills workers. The only file that touches Piscina.
  */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { Piscina } from "piscina";
+import { move, Piscina, transferableSymbol, valueSymbol } from "piscina";
 import { copyForTransfer, sizeOf } from "./plain.js";
 import { LANES, PROGRESS } from "./protocol.js";
 import type { Batch, Job, JobOutcome, Lane, RestartReason, TaskKind, Tasks, ValidateOptions } from "./protocol.js";
@@ -165,6 +165,10 @@ export function createPool(options: PoolOptions): ValidatorPool {
   provideWrappingKey();
   return new Pool(options);
 }
+
+/** In a worker: an answer that takes these buffers along instead of being cloned with them. */
+export const handedOver = (answer: object, buffers: readonly ArrayBuffer[]): unknown =>
+  move({ [transferableSymbol]: buffers, [valueSymbol]: answer });
 
 /** A job that kills this many workers is quarantined. */
 const KILLS_MAX = 2;

@@ -175,6 +175,20 @@ describe("the file form, when the power may fail at any moment", () => {
     ]);
   });
 
+  test("an object is stored also where somebody tidies its draft away meanwhile", async () => {
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    const store = openFileEvidence(root);
+    const watch = await watchSyncs(root, (isDirectory, synced) => {
+      if (!isDirectory) return;
+      for (const name of readdirSync(synced)) if (name.startsWith(".")) rmSync(join(synced, name));
+    });
+    await store.put(ref, bytes);
+    watch.restore();
+    expect((await store.get(ref)).equals(bytes)).toBe(true);
+    expect(readdirSync(join(root, "2026/11/20/10"))).toEqual([ref.split("/").at(-1)]);
+  });
+
   test.each(["file", "folder"] as const)(
     "a %s that cannot be synced is a failure, and the next attempt syncs again",
     async (kind) => {

@@ -14,12 +14,21 @@ const codeOf = (error: unknown): string => (error instanceof Error && "code" in 
 const failure = (what: string, error: unknown): EvidenceStoreFailure =>
   new EvidenceStoreFailure(`Evidence could not be ${what}: ${codeOf(error) || "unknown"}.`);
 
+/** Removes a draft; that somebody has done so already is no fault of what is stored. */
+async function removeDraft(draft: string): Promise<void> {
+  try {
+    await unlink(draft);
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+  }
+}
+
 /** A new file and the folder that it is made in, both open or neither. */
 async function openDraft(draft: string): Promise<{ readonly file: FileHandle; readonly folder: FileHandle }> {
   const [file, folder] = await Promise.allSettled([open(draft, "wx", 0o400), open(dirname(draft), "r")]);
   if (file.status === "fulfilled" && folder.status === "fulfilled") return { file: file.value, folder: folder.value };
   if (folder.status === "fulfilled") await folder.value.close();
-  if (file.status === "fulfilled") await Promise.all([file.value.close(), unlink(draft)]);
+  if (file.status === "fulfilled") await Promise.all([file.value.close(), removeDraft(draft)]);
   throw file.status === "rejected" ? file.reason : (folder as PromiseRejectedResult).reason;
 }
 
@@ -57,7 +66,7 @@ export function openFileEvidence(root: string): EvidenceStore {
       await link(draft, path).catch((error: unknown) => assertSame(error, ref, path));
       await folder.sync();
     } finally {
-      await Promise.all([file.close(), folder.close(), unlink(draft)]);
+      await Promise.all([file.close(), folder.close(), removeDraft(draft)]);
     }
   }
 

@@ -36,9 +36,15 @@ async function decompressPayload(compressed: Buffer): Promise<Buffer> {
   return gunzipBeside(compressed, { maxOutputLength, chunkSize });
 }
 
-/** Seals what `compressPayload` or a worker has compressed. @param id  of the row that the payload belongs to */
-export const sealCompressed = (sealer: Sealer, id: string, compressed: Uint8Array): Promise<Buffer> =>
-  sealer.sealInSlices(compressed, id);
+/**
+ * Seals what `compressPayload` or a worker has compressed.
+ * @param id  of the row that the payload belongs to
+ * @throws Error where there are no octets: gzip makes some of nothing, so that these were given back before
+ */
+export async function sealCompressed(sealer: Sealer, id: string, compressed: Uint8Array): Promise<Buffer> {
+  if (compressed.length === 0) throw new Error("a payload is to be sealed whose octets were given back");
+  return sealer.sealInSlices(compressed, id);
+}
 
 /** Compresses and seals the exact bytes of a payload. @param id  of the row that it belongs to */
 export async function sealPayload(sealer: Sealer, id: string, payload: Uint8Array): Promise<Buffer> {

@@ -8,7 +8,7 @@ import { eachNode } from "../sources.js";
 const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [/^(uWebSockets\.js|@uwsjs\/.*)$/, /^gateway\/http\/uws-binding\.ts$/],
   [/^nact$/, /^actors\/system\.ts$/],
-  [/^piscina$/, /^validators\/(pool|batches)\.ts$/],
+  [/^piscina$/, /^validators\/pool\.ts$/],
   [/^@nats-io\//, /^engine\/events\/streams-jetstream\.ts$/],
   [/^postgres$/, /^engine\/storage\//],
   [/^pino$/, /^engine\/base\/log\.ts$/],

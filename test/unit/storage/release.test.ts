@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { freeOctets } from "../../../engine/base/memory/release.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
-import { openPayload, sealPayload } from "../../../engine/storage/payloads/payloads.js";
+import { openPayload, sealCompressed, sealPayload } from "../../../engine/storage/payloads/payloads.js";
 
 const ID = "0197b2f0-0000-7000-8000-000000000001";
 const sealer = createSealer([Buffer.alloc(32, 1)]);
@@ -42,4 +42,10 @@ test("a large payload that is sealed and opened leaves what was made of it, and 
   expect(opened.equals(payload)).toBe(true);
   // Of seven copies that were made two are left, and the pieces in which gzip gave its own.
   expect(left).toBeLessThan(4 * LARGE);
+});
+
+test("octets that were given back are never stored as a payload of nothing", async () => {
+  const compressed = randomBytes(LARGE);
+  freeOctets(compressed);
+  await expect(sealCompressed(sealer, ID, compressed)).rejects.toThrow("given back");
 });
