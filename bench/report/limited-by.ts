@@ -15,10 +15,10 @@ export const LIMITED_BY: Readonly<Record<string, string>> = {
     "The event loop and Postgres, 0.74 and 0.66 of a core; the limit is the statement alone on the same cores, without HTTP, without the digest of the secret and without the signature of the token, which are the rest.",
   as4: "RSA is 40 % of what the thread that judges does, and that thread is waited for: decryption, signature and verification need one message's time of it each. The rest of a message: reading the header, the verdict, gzip, storing, archiving with fsync (D-350).",
   "end-to-end":
-    "Processors, all of them: a document has 2.1 ms of the event loop, 3.9 of threads (of which RSA 1.9) and 1.6 of Postgres with both access points in one engine. The profile is flat, no function of ours has 2 % (D-371); what was tried without gain stands there and in D-396.",
+    "Processors: a document has 1.6 ms of the event loop, 3.3 of threads (of which RSA 0.9) and 1.25 of Postgres with both access points in one engine, and a sixth of both cores is idle. The profile is flat, no function of ours has 2 % (D-371); what was tried without gain stands there, in D-396 and in D-404.",
   box: "What an item starts: each is a whole acceptance and delivery, of which two cores do some 220 a second with both sides in one engine, while 1,667 become due. Firms take turns meanwhile, and nobody is passed over.",
   memory:
     "Two heaps and one database: under sends the engine has 350 MB, of which the event loop's heap is 196 with 87 in use, the threads' heaps and what V8 keeps for compiled code; Postgres has 128 MB of shared buffers and 5 MB for each of its connections. It does not grow.",
   hostile:
-    "The tenant who sends 19 MB every five seconds: such a document takes 1.1 s of a thread, 0.9 of helpers that collect garbage and 1.1 of the event loop in short turns, on two cores that are all there is (D-357, D-358, D-384). Strangers at /as4, logins and statuses cost nothing that could be measured.",
+    "The tenant who sends 19 MB every five seconds: such a document takes 1.1 to 2.0 s of a thread, 0.4 of a helper that collects garbage, 0.5 of Postgres and 0.7 of the event loop in short turns, on two cores that are all there is; what sends wait for beyond that was not found (D-413). Strangers at /as4, logins and statuses cost nothing that could be measured.",
 };
