@@ -1,6 +1,16 @@
 /** The package as npm installs it: without sources, without development dependencies, in a folder that nobody may write to. */
 import { execFile, spawn } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -38,6 +48,26 @@ const files = (path: string): readonly string[] =>
     entry.isDirectory() ? files(join(path, entry.name)).map((name) => `${entry.name}/${name}`) : [entry.name],
   );
 
+/** Megabytes that the guide names, by the words around them. */
+const sizeInGuide = (words: RegExp): number =>
+  Number(words.exec(readFileSync(join(ROOT, "docs/deploy.md"), "utf8"))?.[1] ?? Number.NaN);
+/** Megabytes of files; one that has two names is there once. */
+const sizeOf = (path: string): number => {
+  const octets = new Map(
+    readdirSync(path, { recursive: true, encoding: "utf8" })
+      .map((name) => lstatSync(join(path, name)))
+      .filter((file) => file.isFile())
+      .map((file) => [file.ino, file.size] as const),
+  );
+  return [...octets.values()].reduce((sum, size) => sum + size, 0) / 1e6;
+};
+/** What packages weigh differs a little from release to release; other platforms have other programs in them. */
+const expectSize = (size: number, stated: number): void => {
+  if (`${process.platform} ${process.arch}` !== "linux x64") return;
+  expect(size).toBeGreaterThan(stated * 0.95);
+  expect(size).toBeLessThan(stated * 1.05);
+};
+
 beforeAll(async () => {
   const { stdout } = await npm(["run", "-s", "pack", "--", "--json", "--pack-destination", folder], ROOT);
   const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf("["))) as [{ readonly filename: string }];
@@ -58,6 +88,12 @@ test("the package holds what runs and what operators read, and neither tests nor
   expect(names).toContain("dist/gateway/web/guide/pages/operators--security.html");
   expect(names).toContain("deploy/prometheus/alerts.yml");
   expect(names.filter((name) => /(^|\/)(test|\.ci|reviews)\//.test(name) || /(?<!\.d)\.ts$/.test(name))).toEqual([]);
+});
+
+test("package and installation have the sizes that the guide states", () => {
+  const [tarball = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
+  expectSize(statSync(join(folder, tarball)).size / 1e6, sizeInGuide(/\.tgz, ([\d.]+) MB/));
+  expectSize(sizeOf(join(folder, "node_modules")), sizeInGuide(/Without `--omit=optional` it is (\d+) MB/));
 });
 
 test("an invoice goes the whole way with what the package brings", async () => {
@@ -96,6 +132,7 @@ test(
     if (version !== undefined) {
       await shell(server.replace(`${shownName}@${shownVersion ?? ""}`, `${name}@${version}`), quick);
       expect(readdirSync(join(bare, "node_modules/@uwsjs"))).toEqual([name.replace("@uwsjs/", "")]);
+      expectSize(sizeOf(join(bare, "node_modules")), sizeInGuide(/^(\d+) MB of node_modules/m));
     }
     expect((await shell("npx kurier --help")).stdout).toMatch(/^\s+serve\b/m);
 
