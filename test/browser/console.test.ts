@@ -73,6 +73,40 @@ describeBrowser("the console in a browser", (executablePath) => {
     LOOKS_TIMEOUT_MS,
   );
 
+  test(
+    "whoever reads the overview makes it hold still, with a button or by marking a text, and lets it go on",
+    async () => {
+      const context = await operator(["light", 1280]);
+      const page = await context.newPage();
+      await page.goto(at(""));
+      const lead = page.locator("#live > p").first();
+      const beats = async (count: number): Promise<void> => {
+        for (let beat = 0; beat < count; beat += 1)
+          await page.waitForResponse((response) => response.url().endsWith("/console/live"));
+      };
+      const follows = async (): Promise<void> => {
+        const before = await lead.textContent();
+        await expect.poll(() => lead.textContent(), { timeout: LOOKS_TIMEOUT_MS }).not.toBe(before);
+      };
+      const standsStill = async (): Promise<void> => {
+        const before = await lead.textContent();
+        await beats(3);
+        expect(await lead.textContent()).toBe(before);
+      };
+      await follows();
+      await page.getByRole("button", { name: "Hold still" }).click();
+      await standsStill();
+      await page.getByRole("button", { name: "Follow again" }).press("Enter");
+      await follows();
+      await lead.selectText();
+      await standsStill();
+      await page.getByRole("heading", { name: "Overview" }).click();
+      await follows();
+      await context.close();
+    },
+    LOOKS_TIMEOUT_MS,
+  );
+
   test("a search leads to a document, whose text is masked until somebody says why", async () => {
     const context = await operator(["light", 1280]);
     const page = await context.newPage();

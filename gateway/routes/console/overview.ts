@@ -40,7 +40,9 @@ export const consoleOverviewRoutes = (ports: OverviewPorts): readonly Route[] =>
       return desk.show({
         title: "Overview",
         at: "/console",
-        body: html`<div id="live">${overviewBody(beat)}</div>`,
+        // What moves by itself can be stopped (WCAG 2.2, 2.2.2); without scripts nothing moves.
+        body: html`<button id="hold" type="button" class="second" hidden>Hold still</button>
+          <div id="live">${overviewBody(beat)}</div>`,
         isLive: true,
       });
     },

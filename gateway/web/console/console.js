@@ -1,6 +1,19 @@
-// Follows the heartbeat: what the engine draws takes the place of what is shown, unless somebody is at it with the keyboard.
+// Follows the heartbeat: what the engine draws takes the place of what is shown, unless somebody is at it with the
+// keyboard, has marked some of it, or wants it to hold still.
 const live = document.getElementById("live");
-if (live !== null)
-  new EventSource("/console/live").addEventListener("heartbeat", (event) => {
-    if (!live.contains(document.activeElement)) live.innerHTML = event.data;
+const hold = document.getElementById("hold");
+if (live !== null && hold !== null) {
+  const words = ["Hold still", "Follow again"];
+  const isHeld = () => hold.textContent === words[1];
+  const isMarked = () => {
+    const selection = document.getSelection();
+    return selection !== null && !selection.isCollapsed && live.contains(selection.anchorNode);
+  };
+  hold.hidden = false;
+  hold.addEventListener("click", () => {
+    hold.textContent = words[isHeld() ? 0 : 1];
   });
+  new EventSource("/console/live").addEventListener("heartbeat", (event) => {
+    if (!isHeld() && !isMarked() && !live.contains(document.activeElement)) live.innerHTML = event.data;
+  });
+}

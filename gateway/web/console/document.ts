@@ -125,12 +125,16 @@ const actionsOf = ({ id, direction, status, nextAttemptAt }: DocumentSheet): rea
   { path: "unmask", id, words: "see what this document says" },
 ];
 
+/** What its firm has taken back is cancelled on every page, whatever word its programs have for that. */
+const stateOf = ({ status, timeline }: DocumentSheet): string =>
+  timeline.at(-1)?.trigger === "cancelled" ? `cancelled; its firm reads ${status}` : status;
+
 /** The tables of a document, and what can be done about it. */
 export const sheetOfDocument = (document: DocumentSheet): Sheet => ({
   title: `Document ${document.id}`,
   at: "",
   facts: [
-    ["State", document.status],
+    ["State", stateOf(document)],
     ["Direction", document.direction],
     ["Firm", document.firmId],
     ["Sender", document.sender],

@@ -1,0 +1,36 @@
+/** A document's page at the console, as far as it says more than its row. */
+import { expect, test } from "vitest";
+
+import { sheetOfDocument } from "../../../../gateway/web/console/document.js";
+import type { DocumentSheet } from "../../../../gateway/web/console/document.js";
+
+const AT = Date.parse("2026-11-24T10:00:00Z");
+const entry = (status: string, trigger: string) => ({ status, trigger, detail: null, at: AT });
+const document = (status: string, timeline: DocumentSheet["timeline"]): DocumentSheet => ({
+  id: "01a20de2-8678-720b-84ab-e7af160353fc",
+  direction: "sent",
+  status,
+  firmId: "01a20ddf-ec65-7a11-bae1-67aea79b1139",
+  sender: "0245:2120000017",
+  receiver: "0245:2120000025",
+  documentTypeId: "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice",
+  as4MessageId: "8e2a2767@kurier",
+  createdAt: AT,
+  nextAttemptAt: null,
+  peerSeat: null,
+  timeline,
+  attempts: [],
+  notApplied: [],
+  findings: [],
+  evidence: [],
+});
+
+const stateOf = (trigger: string): string | undefined => {
+  const sheet = sheetOfDocument(document("send_failed", [entry("queued", "accepted"), entry("send_failed", trigger)]));
+  return sheet.facts?.find(([name]) => name === "State")?.[1];
+};
+
+test("what its firm has cancelled is cancelled on its page, as the overview counts it; what no receiver took has failed", () => {
+  expect(stateOf("cancelled")).toBe("cancelled; its firm reads send_failed");
+  expect(stateOf("attempts_exhausted")).toBe("send_failed");
+});
