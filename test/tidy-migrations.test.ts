@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
+import { readSources } from "./support/sources.js";
 import { migrationFaults, MIGRATIONS_CHECKED_FROM } from "./support/laws/migrations.js";
 
 const DIRECTORY = new URL("../engine/storage/migrations/", import.meta.url);
@@ -14,6 +15,29 @@ test("no migration holds up those who use its tables, or takes from the release 
       migrationFaults(readFileSync(new URL(name, DIRECTORY), "utf8")).map((fault) => `${name}: ${fault}`),
     );
   expect(faults).toEqual([]);
+});
+
+/** Words that change a connection, or a transaction of it, for the statements behind them. */
+const SETTING = /\bset_config\s*\(|\bset\s+(?:local|session)\b|\bset\s+role\s+(?!=)|`\s*(?:set|reset|discard)\s+\w/i;
+/** Migrations wait longer than calls may, on a connection that is theirs alone. */
+const MIGRATING: readonly string[] = ["engine/storage/migrate.ts", "engine/storage/migration-steps.ts"];
+
+// design/reliability.md, T-05
+test("no statement leaves a setting on a connection but those of migrations, whose connection ends with them", () => {
+  const texts = [
+    ...readSources().map(({ path, file }) => [path, file.text] as const),
+    ...readdirSync(fileURLToPath(DIRECTORY)).map(
+      (name) => [`engine/storage/migrations/${name}`, readFileSync(new URL(name, DIRECTORY), "utf8")] as const,
+    ),
+  ];
+  const setting = texts.filter(([path, text]) => path.startsWith("engine/") && SETTING.test(text));
+  expect(setting.map(([path]) => path).toSorted()).toEqual(MIGRATING);
+  for (const text of [
+    "select set_config('app.tenant', $1, false)",
+    "begin; set local role x",
+    "sql`set app.tenant = 1`",
+  ])
+    expect(text).toMatch(SETTING);
 });
 
 const APART = "-- not transactional\n";

@@ -218,15 +218,24 @@ test("the overview follows what is new by events, each an answer of its own; a s
   expect([ended.status, ended.text, (await operator().get("/console/live")).status]).toEqual([204, "", 204]);
 });
 
-test("the public listener has no console", async () => {
-  for (const path of [
-    "/console",
-    "/console/sign-in",
-    "/console/a/b",
-    "/console/assets/console.css",
-    "/admin/heartbeat",
-  ]) {
-    const answer = await http("GET", `${running.engine.publicUrl}${path}`, {});
+test("the public listener has nothing of the operators', with their token or without: no figures, no health, no console, no heap", async () => {
+  const paths = [
+    ...[
+      "/metrics",
+      "/livez",
+      "/readyz",
+      "/startupz",
+      "/admin",
+      "/admin/heartbeat",
+      "/admin/documents",
+      "/admin/streams",
+    ],
+    ...["/console", "/console/sign-in", "/console/a/b", "/console/assets/console.css"],
+    ...["/debug", "/debug/heap", "/heapdump", "/json/list", "/sandbox.json", "/docs/assets/reference.js.map"],
+  ];
+  const token = { authorization: `Bearer ${running.sandbox.admin.token}` };
+  for (const [path, headers] of paths.flatMap((path) => [[path, {}] as const, [path, token] as const])) {
+    const answer = await http("GET", `${running.engine.publicUrl}${path}`, headers);
     expect([path, answer.status, answer.headers.get("content-type")]).toEqual([
       path,
       404,

@@ -6,6 +6,8 @@ import { createHash, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import type { Clock } from "../../engine/base/clock.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import type { Sql } from "../../engine/storage/sql.js";
 import { createKey } from "../../engine/identity/keys.js";
 import { makeFirm } from "../../engine/identity/registration.js";
 import { parseFirmId } from "../../engine/base/ids.js";
@@ -47,6 +49,20 @@ const codes = (answer: HttpAnswer): unknown[] => [
   errorOf(answer).code,
   errorOf(answer).details?.[0]?.code ?? errorOf(answer).details?.[0]?.field,
 ];
+
+/** How many rows each table has, and the youngest transaction that wrote one of them; nodes write theirs all the time. */
+async function rowsOf(sql: Sql): Promise<ReadonlyMap<string, string>> {
+  const tables = await sql<{ readonly name: string }[]>`
+    select relname as name from pg_stat_user_tables where relname not in ('node', 'dispatcher')`;
+  const rows = await Promise.all(
+    tables.map(async ({ name }) => {
+      const [row] = await sql<{ readonly rows: string }[]>`
+        select count(*) || ' ' || coalesce(max(xmin::text::bigint), 0) as rows from ${sql(name)}`;
+      return [name, row?.rows ?? ""] as const;
+    }),
+  );
+  return new Map(rows);
+}
 
 describe.each(serverForms)("SAPI over %s", (form) => {
   let t: TestEngine;
@@ -866,6 +882,30 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       expect(reads.find((answer) => answer.status === 200)?.headers.get("x-ratelimit-limit")).toBeNull();
       monotonic += 60_001;
       expect((await sapi(t.sandbox, mailbox, "GET", "/document/receive")).status).toBe(200);
+    });
+
+    // design/reliability.md, R-07
+    test("a send that is refused for its rate writes nothing, and burns nothing: it is accepted when it comes again in time", async () => {
+      const mailbox = await key("0245:7500000002");
+      const again = { "idempotency-key": randomUUID() };
+      const payload = invoiceXml(mailbox.participantId, receiver.participantId, { issueDate: "2026-11-20" });
+      const sendIt = () =>
+        send(t.sandbox, mailbox, sendParts(mailbox.participantId, receiver.participantId, payload), again);
+      for (let used = 0; used < LIMITS.rate_sapi_send; used += 25)
+        await Promise.all(
+          Array.from({ length: 25 }, () => send(t.sandbox, mailbox, {}, { "idempotency-key": randomUUID() })),
+        );
+      // What the engine writes by itself comes now and then; what a refusal wrote would be there each time.
+      let written: readonly string[] = ["not asked yet"];
+      for (let asked = 0; asked < 5 && written.length > 0; asked += 1) {
+        const before = await rowsOf(t.db.sql);
+        for (const answer of await Promise.all(Array.from({ length: 20 }, sendIt))) expect(answer.status).toBe(429);
+        const after = await rowsOf(t.db.sql);
+        written = [...after].filter(([table, rows]) => before.get(table) !== rows).map(([table]) => table);
+      }
+      expect(written).toEqual([]);
+      monotonic += LIMITS.rate_window_ms + 1;
+      expect((await sendIt()).status).toBe(202);
     });
 
     test("receive list limit: 1 to 100, default 20", async () => {

@@ -196,7 +196,10 @@ export const CONFIGURATION: readonly SecurityRow[] = [
   met(
     "13.4.5",
     "metrics and console stand on a listener of their own",
-    by("contract/console", "the public listener has no console"),
+    by(
+      "contract/console",
+      "the public listener has nothing of the operators', with their token or without: no figures, no health, no console, no heap",
+    ),
   ),
 ];
 

@@ -94,7 +94,10 @@ export const PAGES: readonly SecurityRow[] = [
     "3.5.4",
     "operators have a listener of their own",
     "API and pages share a host",
-    by("contract/console", "the public listener has no console"),
+    by(
+      "contract/console",
+      "the public listener has nothing of the operators', with their token or without: no figures, no health, no console, no heap",
+    ),
   ),
   nothing("3.5.5", "no page listens to messages"),
   nothing("3.7.1", "no plug-ins"),

@@ -30,7 +30,8 @@ interface Verifier {
 function printed(language: string): string {
   const page = readFileSync(join(PROJECT, "docs/integrators/webhooks.md"), "utf8");
   const [, text = ""] = new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, "m").exec(page) ?? [];
-  const example = text.search(/^(?:const |\$)?signature = "/m);
+  // In Java the example is the body of `main`, whose brackets the end of ours closes.
+  const example = text.search(/^(?: +String |const |\$)?signature = "/m);
   if (example <= 0) throw new Error(`the guide has no check in ${language}`);
   return text.slice(0, example);
 }
@@ -47,16 +48,28 @@ for body in bodies:
   php: `[, $secret, $timestamp, $signature] = $argv;
 foreach (array_slice($argv, 4) as $body)
     echo isGenuine($secret, $timestamp, base64_decode($body), $signature, time()) ? "true\\n" : "false\\n";`,
+  java: `        for (int n = 3; n < args.length; n++) {
+            byte[] body = java.util.Base64.getDecoder().decode(args[n]);
+            System.out.println(isGenuine(args[0], args[1], body, args[2], System.currentTimeMillis() / 1000));
+        }
+    }
+}`,
 } as const;
 
 const PROGRAMS = {
   ts: [process.execPath, "check.mjs"],
   py: ["python3", "check.py"],
   php: ["php", "check.php"],
+  java: ["java", "Program.java"],
 } as const satisfies Readonly<Record<keyof typeof ENDS, readonly [program: string, file: string]>>;
 
 const isHere = (program: string, ...args: readonly string[]): boolean =>
   spawnSync(program, [...args], { stdio: "ignore" }).status === 0;
+
+/** The guide's check in Java needs release 17. */
+const isLanguageHere = (language: keyof typeof ENDS): boolean =>
+  isHere(PROGRAMS[language][0], "--version") &&
+  (language !== "java" || /\b(?:1[7-9]|[2-9]\d)\./.test(execFileSync("java", ["--version"], { encoding: "utf8" })));
 
 function runs(language: keyof typeof ENDS, { secret, timestamp, signature, bodies }: Claim): readonly boolean[] {
   const folder = mkdtempSync(join(tmpdir(), "kurier-verifier-"));
@@ -83,7 +96,7 @@ const opensslSays = ({ secret, timestamp, signature, bodies }: Claim): readonly 
 export const VERIFIERS: readonly Verifier[] = [
   ...(Object.keys(ENDS) as (keyof typeof ENDS)[]).map((language) => ({
     name: language,
-    isHere: isHere(PROGRAMS[language][0], "--version"),
+    isHere: isLanguageHere(language),
     verify: (claim: Claim) => runs(language, claim),
   })),
   { name: "openssl", isHere: isHere("openssl", "version"), verify: opensslSays },
