@@ -40,6 +40,24 @@ export interface ActorKind<P extends Protocol, Cache> {
   };
 }
 
+/** Every kind there is; its crashes are counted from the start, as the first one is told by a step from 0 alone. */
+const ACTOR_KINDS = [
+  "agreement",
+  "box",
+  "credential",
+  "document",
+  "message",
+  "onboarding",
+  "operator",
+  "participant",
+  "partner",
+  "person",
+  "registration",
+  "subscriber",
+  "tenant",
+  "white_label",
+] as const;
+
 /** The actors of one node. */
 export interface ActorSystem {
   /**
@@ -108,6 +126,7 @@ export function startActors(ports: {
 }): ActorSystem {
   const { log, metrics, monotonic } = ports;
   const system = start();
+  for (const kind of ACTOR_KINDS) metrics.count("actor_crashes_total", { kind }, 0);
   // nact copies the children of a parent for each of its messages (262 ms at 200,000): the parents only hold children,
   // and hold few.
   const shards = Array.from({ length: LIMITS.actor_shards }, (_, i) =>

@@ -102,6 +102,8 @@ export const DASHBOARDS = {
         rateOrNone("kurier_service_messages_total", "kind", "result"),
         "{{kind}} {{result}}",
       ]),
+      panel("Evidence written", "ops", [rate("kurier_evidence_writes_total", "outcome"), "{{outcome}}"]),
+      panel("Writing evidence, p99", "s", [quantile(0.99, "kurier_evidence_write_duration_seconds"), "p99"]),
     ],
   },
   webhooks: {

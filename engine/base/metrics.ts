@@ -186,6 +186,22 @@ export const METRICS = {
     labels: ["kind"],
   },
   actors_active: { kind: "gauge", help: "Actors in memory.", labels: ["kind"] },
+  evidence_writes_total: {
+    kind: "counter",
+    help: "Objects of evidence that were to be written: stored for good, or failed.",
+    labels: ["outcome"],
+  },
+  evidence_write_duration_seconds: {
+    kind: "histogram",
+    help: "Writing an object of evidence until it would survive a loss of power.",
+    labels: [],
+    buckets: SECONDS_FAST,
+  },
+  evidence_unreadable_total: {
+    kind: "counter",
+    help: "Records of evidence that were asked for and are missing or not what was stored; 0 on a healthy system.",
+    labels: ["cause"],
+  },
   sealed_unopened_total: {
     kind: "counter",
     help: "Sealed numbers, amounts and notes that could not be opened and were shown as empty.",

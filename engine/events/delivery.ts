@@ -5,6 +5,7 @@ import { LIMITS } from "../base/limits.js";
 import { errorFields } from "../base/log.js";
 import type { Log } from "../base/log.js";
 import type { Metrics } from "../base/metrics.js";
+import { STREAM_NAMES } from "./streams.js";
 import type { StreamDelivery, StreamHandler, StreamName } from "./streams.js";
 import { backoff, within } from "./wake.js";
 import type { Wake } from "./wake.js";
@@ -26,6 +27,11 @@ export interface DeliveryContext {
   readonly metrics: Metrics;
   /** How long a handler has before the message goes to somebody else. LIMITS.stream_ack_wait_ms but in tests. */
   readonly ackWait_ms: number;
+}
+
+/** The first message that is given up is a step from 0 for whoever watches the counter, or none. */
+export function countDropsFromNone(metrics: Metrics): void {
+  for (const stream of STREAM_NAMES) metrics.count("stream_messages_dropped_total", { stream }, 0);
 }
 
 function orDropped(context: DeliveryContext, deliveries: number, after_ms: number): DeliveryOutcome {

@@ -4,6 +4,7 @@ import type { Clock } from "../../engine/base/clock.js";
 import { migratesAtStart } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
 import { findNatsServer, startEmbeddedPostgres, startNatsServer } from "../../engine/embedded/embedded.js";
+import { countDropsFromNone } from "../../engine/events/delivery.js";
 import { openJetStream } from "../../engine/events/streams-jetstream.js";
 import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
 import type { Streams } from "../../engine/events/streams.js";
@@ -90,6 +91,7 @@ export async function startStreams(
     stack.add(() => nats.stop());
     url = nats.url;
   }
+  countDropsFromNone(metrics);
   const streams =
     url === undefined
       ? openPostgresStreams({ ...database, log, metrics })

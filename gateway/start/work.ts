@@ -62,6 +62,7 @@ import type { DispatchPorts } from "../../engine/documents/delivery/dispatch.js"
 import { releaseLeases } from "../../engine/storage/documents/attempts.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
+import { createEvidenceCounts } from "../../engine/storage/evidence/counted.js";
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { findOwnParticipant } from "../../engine/storage/documents/received.js";
 import { isReceipted, releaseServiceLeases } from "../../engine/storage/documents/service-messages.js";
@@ -379,9 +380,10 @@ function startLimiter({ clock, stack }: Base, identity: Identity): RateLimiter {
 }
 
 /** The evidence of this node, which is written to its end before the database is left. */
-function startArchive({ config, clock, stack, dataDir }: Base, sql: Sql, sealer: Sealer): EvidenceArchive {
+function startArchive({ config, clock, metrics, stack, dataDir }: Base, sql: Sql, sealer: Sealer): EvidenceArchive {
   const store = openEvidenceStore(config.EVIDENCE_STORE, dataDir, clock);
-  const archive = createEvidenceArchive({ sql, store, sealer, clock });
+  const counts = createEvidenceCounts({ metrics, clock });
+  const archive = createEvidenceArchive({ sql, store, sealer, clock, counts });
   stack.add(() => archive.stop());
   return archive;
 }

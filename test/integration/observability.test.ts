@@ -1,10 +1,14 @@
 /** Rules and dashboards on a real Prometheus that scrapes a real engine: every expression is understood and gives data. */
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { DASHBOARDS } from "../../deploy/grafana/dashboards.mjs";
-import { ROOT } from "../support/sources.js";
+import { STREAM_NAMES } from "../../engine/events/streams.js";
+import { UNREADABLE_CAUSES, WRITE_OUTCOMES } from "../../engine/storage/evidence/counted.js";
+import { RESTART_REASONS } from "../../validators/protocol.js";
+import { readSources, ROOT } from "../support/sources.js";
 import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
 import type { TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
@@ -15,6 +19,11 @@ const FOLDER = join(ROOT, "deploy/prometheus");
 const RULES = ["recording.yml", "alerts.yml"];
 /** Recorded only where statuses travel, which takes another access point. */
 const NEEDS_STATUSES = ["kurier:mls_sent_in_time:ratio1h", "kurier:mls_received_in_time:ratio1h"];
+
+/** Names of the kinds of actors, as their files give them. */
+const KINDS = readSources()
+  .filter(({ path }) => path.startsWith("actors/"))
+  .flatMap(({ file }) => [...file.text.matchAll(/^ +name: "(\w+)",$/gm)].map(([, name = ""]) => name));
 
 describePrometheus("Prometheus", () => {
   let running: TestEngine;
@@ -74,6 +83,24 @@ describePrometheus("Prometheus", () => {
     expect(values.length).toBeGreaterThan(100);
     const chosen = /nowhere|NOTHING|[0-9a-f]{8}-[0-9a-f]{4}-|\d{4}:\d{5}/;
     expect(values.filter((value) => chosen.test(value))).toEqual([]);
+  });
+
+  test("a counter whose steps an alert waits for is at 0 from the start, for each of its labels", async () => {
+    const counters: Readonly<Record<string, readonly string[]>> = {
+      kurier_evidence_writes_total: WRITE_OUTCOMES,
+      kurier_evidence_unreadable_total: UNREADABLE_CAUSES,
+      kurier_worker_restarts_total: RESTART_REASONS,
+      kurier_actor_crashes_total: KINDS,
+      kurier_stream_messages_dropped_total: STREAM_NAMES,
+    };
+    const alerts = readFileSync(join(FOLDER, "alerts.yml"), "utf8");
+    const asked = [...alerts.matchAll(/\bincrease\((\w+)/g)].map(([, name = ""]) => name);
+    expect(asked.toSorted()).toEqual(Object.keys(counters).toSorted());
+    const text = await (await fetch(`${running.engine.adminUrl}/metrics`)).text();
+    for (const [name, labels] of Object.entries(counters)) {
+      const series = [...text.matchAll(new RegExp(`^${name}\\{\\w+="(\\w+)"\\} \\d+$`, "gm"))];
+      expect(series.map(([, label]) => label).toSorted(), name).toEqual(labels.toSorted());
+    }
   });
 
   test("every recorded rule gives data while documents travel", async () => {

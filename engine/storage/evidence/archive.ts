@@ -5,6 +5,8 @@
 import { BoundedMap } from "../../base/bounded.js";
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
+import { UNCOUNTED } from "./counted.js";
+import type { EvidenceCounts } from "./counted.js";
 import { findEvidence, findRepeatedEvidence } from "./evidence.js";
 import type { ChainPlace, EvidenceEntry, NewEvidence } from "./evidence.js";
 import { createEvidenceJournal } from "./journal.js";
@@ -69,13 +71,16 @@ export function createEvidenceArchive(ports: {
   readonly store: EvidenceStore;
   readonly sealer: Sealer;
   readonly clock: Clock;
+  /** @default nothing is counted */
+  readonly counts?: EvidenceCounts;
 }): EvidenceArchive {
-  const { sql, store, sealer } = ports;
-  const journal: EvidenceJournal = createEvidenceJournal(ports);
+  const { sql, sealer, clock, counts = UNCOUNTED } = ports;
+  const store = counts.store(ports.store);
+  const journal: EvidenceJournal = createEvidenceJournal({ sql, store, clock });
   const shared = new BoundedMap<EvidenceRef, Promise<void>>(LIMITS.evidence_shared_max);
 
   async function share(bytes: Buffer): Promise<EvidenceRef> {
-    const ref = evidenceRef(bytes, ports.clock.now());
+    const ref = evidenceRef(bytes, clock.now());
     const known = shared.get(ref);
     if (known !== undefined) return known.then(() => ref);
     const stored = store.put(ref, bytes);
@@ -95,7 +100,7 @@ export function createEvidenceArchive(ports: {
     keep: (entry) => journal.keep(entry),
     find: (firmId, documentId) => findEvidence(sql, firmId, documentId),
     findRepeated: (messageId, referencesSha256) => findRepeatedEvidence(sql, messageId, referencesSha256),
-    read: (entry) => readEntry(store, entry),
+    read: (entry) => counts.read(() => readEntry(store, entry)),
     seal: async (id, plain, sha256) => {
       const context = `evidence ${id}`;
       const plainSha256 = sha256 ?? (await sha256InSlices(plain));
