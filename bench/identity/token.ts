@@ -1,13 +1,16 @@
 /**
  * `token`: how many logins, renewals and revocations a node answers with 100,000 keys, and how near each is to nothing
- * but its statement.
+ * but its statement, and a login to nothing but the signature of its token.
  */
-import { createHash } from "node:crypto";
+import { createHash, generateKeyPairSync } from "node:crypto";
 import { Agent, request } from "node:http";
 
 import { systemClock } from "../../engine/base/clock.js";
 import { newId } from "../../engine/base/ids.js";
+import type { FirmId, KeyId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import type { Scope } from "../../engine/base/scopes.js";
+import { signAccessToken } from "../../engine/identity/tokens/access-tokens.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { startBenchEngine } from "../engine.js";
@@ -19,7 +22,7 @@ const KEYS_TINY = 60;
 const KEYS_PER_STATEMENT = 10_000;
 const CALLERS = 32;
 const CALLERS_TINY = 4;
-const SCOPES = ["documents:send", "documents:read"];
+const SCOPES: readonly Scope[] = ["documents:send", "documents:read"];
 
 interface BenchKey {
   readonly id: string;
@@ -165,6 +168,17 @@ async function statements(
   }
 }
 
+/** One signature of a token a login, all with one key, on the thread that has the event loop, as in the engine. */
+function signatures(keys: readonly BenchKey[], seconds: number): Promise<Driven<string>> {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const signer = { signer: () => Promise.resolve({ kid: "bench", privateKey }) };
+  const audience = { publicUrl: "http://127.0.0.1", environment: "sandbox" } as const;
+  const claims = { integratorId: null, scopes: SCOPES, generation: 0, bindingGeneration: 0 };
+  return drive(keys, { callers: 1, seconds }, ({ id }) =>
+    signAccessToken(signer, audience, { ...claims, keyId: id as KeyId, firmId: id as FirmId }, systemClock.now()),
+  );
+}
+
 async function measure(options: BenchOptions, engine: BenchEngine): Promise<Figure[]> {
   const keys = await fill(engine.sql, options.tiny ? KEYS_TINY : KEYS);
   options.say(`${keys.length} keys are in the database`);
@@ -194,8 +208,9 @@ async function measure(options: BenchOptions, engine: BenchEngine): Promise<Figu
 
   agent.destroy();
   const limit = await statements(engine.databaseUrl, keys.slice(half), pace);
+  const signed = await signatures(keys.slice(half), options.seconds);
   const engineSide = { mint, renew, revoke };
-  return (["mint", "renew", "revoke"] as const).flatMap((name) => [
+  const besideStatements = (["mint", "renew", "revoke"] as const).flatMap((name) => [
     figureOf(`kurier ${name}`, engineSide[name], `${pace.callers} callers, ${keys.length} keys`),
     figureOf(`${name}: the statement alone`, limit[name], `${LIMITS.db_connections} connections`),
     {
@@ -204,6 +219,15 @@ async function measure(options: BenchOptions, engine: BenchEngine): Promise<Figu
       unit: "ratio" as const,
     },
   ]);
+  return [
+    ...besideStatements,
+    figureOf(
+      "limit: one signature a login",
+      signed,
+      `one thread, token of ${signed.results[0]?.length ?? 0} characters`,
+    ),
+    { name: "mint ÷ the signature", value: mint.perSecond / signed.perSecond, unit: "ratio" as const },
+  ];
 }
 
 const figureOf = (name: string, { perSecond, p50_ms, p99_ms }: Driven<unknown>, note: string): Figure => ({

@@ -43,7 +43,7 @@ export interface AccessToken {
 
 /** Signs a token that lives LIMITS.token_access_s from `now`. */
 export async function signAccessToken(
-  keys: SigningKeys,
+  keys: Pick<SigningKeys, "signer">,
   audience: TokenAudience,
   token: Omit<AccessToken, "tokenId" | "issuedAt" | "expiresAt">,
   now: Instant,
