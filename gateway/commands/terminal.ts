@@ -4,6 +4,12 @@ import { createInterface } from "node:readline/promises";
 
 const isTerminal = stdout.isTTY;
 
+// Who has stopped reading, as in `kurier env | head`, is told no more; what was begun goes on to its end.
+for (const stream of [stdout, stderr])
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+
 /** Whether somebody reads the standard output on a terminal. */
 export const isAtTerminal: boolean = isTerminal;
 

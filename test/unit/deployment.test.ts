@@ -41,7 +41,7 @@ test("the unit, the image and the chart set only variables that the engine knows
 
 test("the unit and the image start the program that the package holds, without a shell between", () => {
   for (const text of [unit, dockerfile]) {
-    const [, path = ""] = /\/opt\/kurier\/node_modules\/kurier\/(\S+?)[" ]/.exec(text) ?? [];
+    const [, path = ""] = /\/opt\/kurier\/(?:node_modules\/kurier\/)?(\S+?)[" ]/.exec(text) ?? [];
     expect(isPacked(path), path).toBe(true);
     expect(existsSync(join(ROOT, path)), path).toBe(true);
   }
@@ -73,6 +73,13 @@ test("the image has a pinned base, nobody who is root, and no file that the chec
   expect(user).toBeLessThan(dockerfile.indexOf("\nENTRYPOINT"));
   expect(dockerfile).not.toMatch(/^(ADD|USER root)|:latest/m);
   expect(read(".dockerignore").split("\n")).toEqual(expect.arrayContaining([".git", "node_modules", "data"]));
+});
+
+test("the image has the parts of the lock file and no others, those that the list of a release names", () => {
+  const [, inside = ""] = dockerfile.split(/^FROM .*$/m).slice(1);
+  expect(inside).toMatch(/^COPY --from=package \/src\/package-lock\.json \/src\/\.npmrc \.\/$/m);
+  expect(inside).toMatch(/&& npm ci --omit=dev /);
+  expect(inside).not.toMatch(/npm (?:install|i) |--no-package-lock/);
 });
 
 test("the guide names files that exist, and this release's package", () => {
