@@ -82,6 +82,9 @@ const isReady = (directory: string, pid: number): boolean => {
   return file?.pid === pid && file.lines[7]?.trim() === "ready";
 };
 
+/** Whether a database was ever made in a data directory. */
+export const hasEmbeddedPostgres = (dataDir: string): boolean => existsSync(join(dataDir, FOLDER, "PG_VERSION"));
+
 /**
  * Finds the Postgres that a running engine has on this data directory, for commands that work beside it.
  * @returns its URL, or undefined when none runs

@@ -5,7 +5,13 @@
 import { systemClock } from "../../engine/base/clock.js";
 import { migratesAtStart } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
-import { claimDataDir, runningEmbeddedPostgres, startEmbeddedPostgres } from "../../engine/embedded/embedded.js";
+import {
+  claimDataDir,
+  EmbeddedError,
+  hasEmbeddedPostgres,
+  runningEmbeddedPostgres,
+  startEmbeddedPostgres,
+} from "../../engine/embedded/embedded.js";
 import { silentLog } from "../../engine/base/log.js";
 import { migrate, requireMigrated } from "../../engine/storage/migrate.js";
 import { openSql } from "../../engine/storage/sql.js";
@@ -24,6 +30,11 @@ const CONNECTIONS = 2;
 interface DatabaseUse {
   /** Brings the schema up to date first. @default true */
   readonly migrated?: boolean;
+  /**
+   * Refuses where no database was ever made: a command that looks at what there is would make one for a name that was
+   * mistyped, and say that nothing is wrong in it. @default false
+   */
+  readonly isBegun?: boolean;
   /** How long one statement may take. @default LIMITS.db_statement_timeout_ms */
   readonly statement_timeout_ms?: number;
 }
@@ -67,6 +78,10 @@ export async function withDatabase<T>(
   };
   const known = config.DATABASE_URL ?? runningEmbeddedPostgres(config.DATA_DIR);
   if (known !== undefined) return run(known);
+  if (options.isBegun === true && !hasEmbeddedPostgres(config.DATA_DIR))
+    throw new EmbeddedError(
+      `There is no database in ${config.DATA_DIR}: set DATABASE_URL, or DATA_DIR, to what the engine has.`,
+    );
   const dataDir = claimDataDir(config.DATA_DIR);
   try {
     const postgres = await startEmbeddedPostgres({ dataDir: dataDir.path, log: silentLog });
@@ -79,3 +94,7 @@ export async function withDatabase<T>(
     dataDir.release();
   }
 }
+
+/** The same for a command that looks at what there is, and has nothing to say where nothing was ever begun. */
+export const withBegunDatabase = <T>(config: Config, use: (database: CommandDatabase) => Promise<T>): Promise<T> =>
+  withDatabase(config, use, { isBegun: true });

@@ -56,7 +56,8 @@ const plotCommand: Command = {
   summary: "Draw the kept figures over the commits of this checkout.",
   usage: ["kurier bench plot [FILE]", "FILE is a page of HTML that needs no network. Default: performance.html."],
   run: async (args) => {
-    const [file = "performance.html"] = parseArguments(args, {}).values;
+    const [file = "performance.html", ...others] = parseArguments(args, {}).values;
+    if (others.length > 0) throw new UsageError("bench plot writes one page: name one file.");
     const [{ keptHistory }, { plotPage }] = await Promise.all([
       import("../../../bench/report/history.js"),
       import("../../../bench/report/plot.js"),
