@@ -93,6 +93,18 @@ test("work that was taken in has every other turn, however many bodies wait to b
   expect(order.filter((what) => what === "body")).toHaveLength(100);
 });
 
+test("bodies have every other turn, however much is worked on", async () => {
+  const order: string[] = [];
+  const slices = Array.from({ length: 100 }, () => ownTurn().then(() => order.push("slice")));
+  for (let body = 0; body < 3; body += 1) {
+    await ownTurn("reading");
+    order.push("body");
+  }
+  expect(order.length).toBeLessThanOrEqual(8);
+  await Promise.all(slices);
+  expect(order.filter((what) => what === "slice")).toHaveLength(100);
+});
+
 test("a text becomes the octets that it has, also where a slice would end within a character", async () => {
   const pair = "😀";
   for (const before of ["", "a", "š"]) {
