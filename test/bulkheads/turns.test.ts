@@ -83,6 +83,7 @@ test("slices of one line have their turns in the order in which they came, each 
 
 test("work that was taken in has every other turn, however many bodies wait to be read", async () => {
   const order: string[] = [];
+  await ownTurn("reading");
   const bodies = Array.from({ length: 100 }, () => ownTurn("reading").then(() => order.push("body")));
   for (let slice = 0; slice < 3; slice += 1) {
     await ownTurn();
@@ -95,6 +96,7 @@ test("work that was taken in has every other turn, however many bodies wait to b
 
 test("bodies have every other turn, however much is worked on", async () => {
   const order: string[] = [];
+  await ownTurn("working");
   const slices = Array.from({ length: 100 }, () => ownTurn().then(() => order.push("slice")));
   for (let body = 0; body < 3; body += 1) {
     await ownTurn("reading");
