@@ -33,6 +33,8 @@ import type { Provider } from "./provider.js";
 
 export interface ReportPorts {
   readonly sql: Sql;
+  /** Months are counted by it; see openCounting. */
+  readonly countSql: Sql;
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly log: Log;
@@ -54,12 +56,12 @@ export async function makeReport(sql: Sql, seat: string, { type, month }: DueRep
  */
 export async function submitDueReports(ports: ReportPorts): Promise<number> {
   if (ports.environment !== "production") return 0;
-  const { sql, clock, provider } = ports;
+  const { sql, countSql, clock, provider } = ports;
   const last = await lastSubmissions(sql);
   const due = dueReports(clock.now(), Object.fromEntries(last) as Partial<Record<ReportType, Month>>);
   let made = 0;
   for (const report of due) {
-    const payload = await makeReport(sql, provider.seat, report);
+    const payload = await makeReport(countSql, provider.seat, report);
     const message = await newServiceMessage(ports, {
       kind: "report",
       subject: `report/${report.type}/${report.month}`,

@@ -29,6 +29,8 @@ interface SqlOptions {
   readonly name: string;
   /** How long one statement may take. @default LIMITS.db_statement_timeout_ms */
   readonly statement_timeout_ms?: number;
+  /** Connections that are idle for so many seconds are closed. @default never */
+  readonly idle_s?: number;
 }
 
 /** Reads `?host=/directory`, libpq's form of a Unix socket, which postgres.js would send to the server as a setting. */
@@ -64,6 +66,7 @@ export function openSql(options: SqlOptions): Sql {
     ...{ socket: socketsTo(targetOf(options.url)) },
     max: options.connections ?? LIMITS.db_connections,
     connect_timeout: LIMITS.db_connect_timeout_s,
+    ...(options.idle_s === undefined ? {} : { idle_timeout: options.idle_s }),
     onnotice: () => undefined,
     fetch_types: false,
     types: arrayTypes,

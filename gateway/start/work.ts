@@ -66,6 +66,7 @@ import { createEvidenceCounts } from "../../engine/storage/evidence/counted.js";
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { findOwnParticipant } from "../../engine/storage/documents/received.js";
 import { isReceipted, releaseServiceLeases } from "../../engine/storage/documents/service-messages.js";
+import { openCounting } from "../../engine/storage/reporting.js";
 import { hasMovedPayloads } from "../../engine/storage/payloads/move.js";
 import { openPayloadStore, usePayloadStore } from "../../engine/storage/payloads/payload-store.js";
 import type { PayloadStore } from "../../engine/storage/payloads/payload-store.js";
@@ -202,6 +203,13 @@ interface Ground {
 /** The name under which this process takes leases. */
 const ownerOf = (node: string): string => `${node}/${process.pid}`;
 
+/** Where months are counted; see openCounting. */
+function startCounting({ stack }: Base, { url }: Database): Sql {
+  const countSql = openCounting(url);
+  stack.add(() => countSql.end({ timeout: LIMITS.child_stop_timeout_ms / 1000 }));
+  return countSql;
+}
+
 /** The kinds of actor that own documents and messages. */
 interface Peers {
   readonly document: DocumentKind;
@@ -220,13 +228,14 @@ function startPeers(
     readonly transport: Transport;
     readonly accessPoint: AccessPoint | undefined;
     readonly provider: Provider;
+    readonly countSql: Sql;
     readonly wakeStatuses: (due: DueStatusWork) => void;
     readonly wakeDispatcher: () => void;
     readonly reserve: Reserve;
     readonly planOf: NonNullable<DispatchPorts["planOf"]>;
   },
 ): Peers {
-  const { transport, accessPoint, provider: self, wakeStatuses, wakeDispatcher, reserve, planOf } = parts;
+  const { transport, accessPoint, provider: self, countSql, wakeStatuses, wakeDispatcher, reserve, planOf } = parts;
   const recipients =
     accessPoint?.recipients ??
     createRecipients(async (participant) => {
@@ -276,6 +285,7 @@ function startPeers(
     ),
     message: messageKind({
       ...shared,
+      countSql,
       transport,
       environment: config.ENVIRONMENT,
       ...(accessPoint === undefined ? {} : { isReceipted: (id: string) => isReceipted(sql, id) }),
@@ -458,8 +468,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   };
   const { document, participant, message, arrive, recipients } = startPeers(ground, {
     transport: accessPoint?.transport ?? createLoopback(receive),
-    accessPoint,
-    provider: self,
+    ...{ accessPoint, provider: self, countSql: startCounting(base, database) },
     wakeStatuses: (due) => {
       work?.statuses.poke(due);
     },

@@ -147,6 +147,55 @@ test("a payload of colons is read with one search for each", () => {
   expect(count).toBeLessThanOrEqual(text.length + 100);
 });
 
+/** As large as what inflates to a message may be, and half of it. */
+const SIZES = [10_500_000, 21_000_000] as const;
+
+/** Payloads and what stands around them that make a reader of envelopes look far, each of about so many octets. */
+const FILLINGS: Readonly<Record<string, (octets: number) => Buffer>> = {
+  "an ordinary payload": (octets) =>
+    business(["p"], `<Invoice xmlns="urn:x">${"<a>b</a>".repeat(octets / 8)}</Invoice>`),
+  "names with a prefix of the envelope's": (octets) =>
+    business(["p", "q"], `<Invoice xmlns="urn:x">${`<p:a>${"b".repeat(109)}</p:a>`.repeat(octets / 120)}</Invoice>`),
+  "p:p:p:…": (octets) =>
+    business(["p", "pp"], `<Invoice xmlns="urn:x">${`${"p".repeat(60)}:`.repeat(octets / 61)}</Invoice>`),
+  "one word": (octets) => business(["p"], `<Invoice xmlns="urn:x">${"p".repeat(octets)}:</Invoice>`),
+  "white space behind the payload": (octets) => business(["p"], `<Invoice xmlns="urn:x"/>${" ".repeat(octets)}`),
+  "a comment before the payload": (octets) => business(["p"], `<!--${"<".repeat(octets)}--><Invoice xmlns="urn:x"/>`),
+  "a comment behind the envelope": (octets) =>
+    Buffer.concat([business(["p"], '<Invoice xmlns="urn:x"/>'), Buffer.from(`<!--${"<".repeat(octets)}-->`)]),
+  "an end tag that is never written": (octets) =>
+    business(["p"], `<Invoice xmlns="urn:x"/>${"<".repeat(octets)}`).subarray(0, -20),
+  "a header that never ends": (octets) =>
+    Buffer.from(
+      `<StandardBusinessDocument xmlns="${SBDH_NS}"><StandardBusinessDocumentHeader>${"<x/>".repeat(octets / 4)}`,
+    ),
+};
+
+/** Searches in octets, and octets that become text, while an envelope is read. */
+function lookedAt(bytes: Buffer): number {
+  const spies = (["indexOf", "lastIndexOf", "toString"] as const).map((name) => vi.spyOn(Buffer.prototype, name));
+  try {
+    readSbd(bytes, { mode: "inbound" });
+    return spies.reduce(
+      (sum, { mock }) =>
+        mock.results.reduce((all, { value }) => all + 1 + (typeof value === "string" ? value.length : 0), sum),
+      0,
+    );
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+test.each(Object.entries(FILLINGS))(
+  "an envelope of 21 MB with %s costs each octet no more than one of half its size, and less than a look at each",
+  (_, filled) => {
+    const [half, whole] = [filled(SIZES[0]), filled(SIZES[1])];
+    const work = lookedAt(whole);
+    expect(work).toBeLessThanOrEqual(2 * lookedAt(half) + 100);
+    expect(work).toBeLessThan(whole.length);
+  },
+);
+
 test("a status of 332 KB costs as much for each declaration, however many prefixes its root declares", () => {
   const UBL = "urn:oasis:names:specification:ubl:schema:xsd";
   const line = `<cac:LineResponse xmlns:cac="${UBL}:CommonAggregateComponents-2"/>`;

@@ -5,12 +5,17 @@
  */
 import { expect, test } from "vitest";
 
+import { systemClock } from "../../engine/base/clock.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { createTurns } from "../../engine/base/memory/turns.js";
+import { createTurns, ownTurn } from "../../engine/base/memory/turns.js";
+import { Load } from "../../gateway/http/conversation.js";
 import { fakeClock } from "../support/fake-clock.js";
+import { turnsDuring } from "../support/turns.js";
 
 const SLICE_MS = 1;
 const SLICES = 20;
+/** What a timer waits at least. */
+const TIMER_MS = 1;
 
 /** An event loop that does what is arranged next and moves the clock to when it is due. */
 function loopOfATest() {
@@ -19,7 +24,7 @@ function loopOfATest() {
   const turns = createTurns({
     monotonic: clock.monotonic,
     soon: (act) => arranged.push({ act, at: clock.monotonic() }),
-    later: (act, ms) => arranged.push({ act, at: clock.monotonic() + ms }),
+    later: (act, ms) => arranged.push({ act, at: clock.monotonic() + Math.max(TIMER_MS, ms) }),
   });
   /** Turns until nothing is arranged any more. */
   const run = async (): Promise<void> => {
@@ -100,5 +105,35 @@ test("slices whose waits are shorter than any timer leave as much together", asy
   await working;
   // What is left of the last waits is less than a timer.
   const whole = SLICES * slice_ms * (1 + LIMITS.slice_gives_way);
-  expect(loop.clock.monotonic()).toBeGreaterThan(whole - 1 - slice_ms * LIMITS.slice_gives_way);
+  expect(loop.clock.monotonic()).toBeGreaterThan(whole - TIMER_MS - slice_ms * LIMITS.slice_gives_way);
+  expect(loop.clock.monotonic()).toBeLessThanOrEqual(whole);
+});
+
+test("a long slice is not made up for any more once nobody has asked for a moment", async () => {
+  const loop = loopOfATest();
+  const working = work(loop, loop.turns.smallRequest, LIMITS.slices_give_way_ms / 2);
+  await loop.run();
+  await working;
+  loop.clock.advance(LIMITS.slices_give_way_ms);
+  const begins = loop.clock.monotonic();
+  const turn = loop.turns.ownTurn();
+  await loop.run();
+  await turn;
+  expect(loop.clock.monotonic()).toBe(begins);
+});
+
+/** How often the event loop of this process turns between a slice and the next. */
+async function turnsBetweenSlices(): Promise<number> {
+  await ownTurn();
+  const begun = systemClock.monotonic();
+  while (systemClock.monotonic() - begun < 5 * TIMER_MS) continue;
+  return turnsDuring(ownTurn);
+}
+
+test("a request that comes to a listener makes the slices of its process give way, by the clock of the process", async () => {
+  const load = new Load({ ...LIMITS, connections_max: 1 }, () => 0, true);
+  await turnsDuring(ownTurn);
+  load.onSmall();
+  // What the slice took is some milliseconds, and a turn of a loop without work some thousandths of one.
+  expect(await turnsBetweenSlices()).toBeGreaterThan(5);
 });

@@ -122,6 +122,18 @@ describe("an engine that cannot start", () => {
       /^The database cannot be used: nobody listens at the address of DATABASE_URL \(ECONNREFUSED\); try again when it is there\.$/,
     ],
     [
+      "a database at a port that there is none of",
+      WRONG,
+      () => ({ DATABASE_URL: "postgres://kurier@127.0.0.1:99999/kurier" }),
+      /^DATABASE_URL must be a URL that begins with postgres: or postgresql:\.$/,
+    ],
+    [
+      "a public address without a host",
+      WRONG,
+      () => ({ PUBLIC_URL: "http://", NATS_URL: "embedded" }),
+      /^PUBLIC_URL must be a URL that begins with http: or https:\.$/,
+    ],
+    [
       "a data directory that is a file",
       WRONG,
       () => {

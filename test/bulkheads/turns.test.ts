@@ -83,6 +83,7 @@ test("slices of one line have their turns in the order in which they came, each 
 
 test("work that was taken in has every other turn, however many bodies wait to be read", async () => {
   const order: string[] = [];
+  await ownTurn("reading");
   const bodies = Array.from({ length: 100 }, () => ownTurn("reading").then(() => order.push("body")));
   for (let slice = 0; slice < 3; slice += 1) {
     await ownTurn();
@@ -91,6 +92,19 @@ test("work that was taken in has every other turn, however many bodies wait to b
   expect(order.length).toBeLessThanOrEqual(8);
   await Promise.all(bodies);
   expect(order.filter((what) => what === "body")).toHaveLength(100);
+});
+
+test("bodies have every other turn, however much is worked on", async () => {
+  const order: string[] = [];
+  await ownTurn("working");
+  const slices = Array.from({ length: 100 }, () => ownTurn().then(() => order.push("slice")));
+  for (let body = 0; body < 3; body += 1) {
+    await ownTurn("reading");
+    order.push("body");
+  }
+  expect(order.length).toBeLessThanOrEqual(8);
+  await Promise.all(slices);
+  expect(order.filter((what) => what === "slice")).toHaveLength(100);
 });
 
 test("a text becomes the octets that it has, also where a slice would end within a character", async () => {

@@ -23,6 +23,7 @@ import {
   writeEvidence,
 } from "../../engine/storage/evidence/record.js";
 import { openFileEvidence } from "../../engine/storage/evidence/store-file.js";
+import { digestOf } from "../../engine/storage/evidence/store.js";
 import type { EvidenceStore } from "../../engine/storage/evidence/store.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase } from "../support/postgres.js";
@@ -116,6 +117,17 @@ describe("the evidence journal", () => {
       previous = one.hash;
     }
     expect(await evidenceHead(db.sql)).toEqual({ index: entries.length, hash: previous });
+  });
+
+  test("exchanges of one turn are one object, and an object has the digest of all its octets as its name", async () => {
+    const alone = createEvidenceJournal({ sql: db.sql, store, clock });
+    const places = await Promise.all(Array.from({ length: 10 }, () => alone.keep(entry())));
+    const [object = "", ...others] = new Set(places.map((place) => place.object));
+    expect(others).toEqual([]);
+    expect(sha256Hex(await store.get(object))).toBe(digestOf(object));
+    const { object: single } = await alone.keep(entry());
+    expect(sha256Hex(await store.get(single))).toBe(digestOf(single));
+    await alone.stop();
   });
 
   test("two nodes append to one chain without a gap", async () => {

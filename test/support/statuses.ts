@@ -135,6 +135,7 @@ export function statusBench(
   const receive = inboundAtOnce({ sql, sealer, clock, metrics, log, provider: OWN, poke: () => undefined });
   const ports: BenchPorts = {
     sql,
+    countSql: sql,
     sealer,
     clock,
     metrics,

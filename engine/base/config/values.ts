@@ -31,7 +31,7 @@ export const urlOf =
   (...schemes: readonly string[]) =>
   (value: string): string => {
     const scheme = schemes.find((s) => value.startsWith(`${s}:`));
-    return scheme !== undefined
+    return scheme !== undefined && URL.canParse(value)
       ? value
       : malformed(`must be a URL that begins with ${schemes.map((s) => `${s}:`).join(" or ")}`);
   };

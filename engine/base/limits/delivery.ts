@@ -168,6 +168,10 @@ export const DELIVERY_LIMITS = {
   /** Reports of a month are made this long after its end, so that receipts under way are counted. Due: by the 15th. */
   report_delay_ms: 6 * HOUR_MS,
   report_look_ms: 1 * MINUTE_MS,
+  /** A month is counted by one statement, which takes longer than those of requests may. Ours. */
+  report_statement_ms: 10 * MINUTE_MS,
+  /** So long the connection stays that has counted, in seconds. Ours. */
+  report_idle_s: 60,
   /** After a standstill the reports of so many past months are made, not of all there ever were. */
   report_months_max: 24,
   submissions_listed_max: 100,

@@ -27,6 +27,7 @@ import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
 import type { Receivers } from "../../../engine/peppol/as4/send-gate.js";
 import { OUTCOMES } from "../../../engine/peppol/transport.js";
 import type { Exchange, Outcome } from "../../../engine/peppol/transport.js";
+import { sha256Hex } from "../../../engine/storage/evidence/record.js";
 import { inThread, plainOf } from "../../support/as4.js";
 import { PoolBusy } from "../../../validators/pool.js";
 import { accessPoint } from "../../support/as4-keys.js";
@@ -165,6 +166,14 @@ const unsigned = (body: Buffer): Buffer =>
   Buffer.from(body.toString().replace(/<wsse:Security.*<\/wsse:Security>/s, ""));
 
 describe("delivered", () => {
+  test("neither side hashes on its event loop what a signature covers: the worker tells the digest for the evidence", async () => {
+    await deliver(exchange());
+    for (const { stored, last } of [archive, peer.archive]) {
+      const payload = stored.at(-1)?.record.parts.find(({ name }) => name === "payload");
+      expect(payload?.sealed?.plainSha256).toBe(sha256Hex(last("payload") ?? Buffer.alloc(0)));
+    }
+  });
+
   test("a valid receipt is believed; both sides hold the same message, and the payload arrives byte for byte", async () => {
     const one = exchange();
     expect(await deliver(one)).toMatchObject({ kind: "receipt", peerSeat: "PSK000002" });

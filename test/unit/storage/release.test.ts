@@ -4,7 +4,8 @@
  */
 import { randomBytes } from "node:crypto";
 import { memoryUsage } from "node:process";
-import { expect, test } from "vitest";
+import { MessagePort } from "node:worker_threads";
+import { expect, test, vi } from "vitest";
 
 import { LIMITS } from "../../../engine/base/limits.js";
 import { freeOctets } from "../../../engine/base/memory/release.js";
@@ -30,6 +31,41 @@ test("octets that share their memory with others are left as they are, and so ar
   freeOctets(window);
   freeOctets(few);
   expect([shared.length, window.length, few.length]).toEqual([LARGE, LARGE - 1, LIMITS.released_bytes_min - 1]);
+});
+
+test("octets that other threads share are left as they are", () => {
+  const octets = new Uint8Array(new SharedArrayBuffer(LARGE));
+  freeOctets(octets);
+  expect(octets.length).toBe(LARGE);
+});
+
+/** How many octets are given back while something is done. */
+async function givenBack(act: () => Promise<unknown>): Promise<number> {
+  let octets = 0;
+  const post = vi.spyOn(MessagePort.prototype, "postMessage");
+  post.mockImplementation((_, buffers) => {
+    for (const buffer of buffers as readonly ArrayBuffer[]) octets += buffer.byteLength;
+  });
+  try {
+    await act();
+    return octets;
+  } finally {
+    post.mockRestore();
+  }
+}
+
+test("what was compressed is given back when it is sealed, and so is what was opened; of a cipher each slice is", async () => {
+  const payload = randomBytes(LARGE);
+  let sealed: Uint8Array = new Uint8Array(0);
+  const sealing = await givenBack(async () => {
+    sealed = await sealPayload(sealer, ID, payload);
+  });
+  const opening = await givenBack(() => openPayload(sealer, ID, sealer.keyId, sealed));
+  // Once as slices of the cipher, the last of which may be too short to be worth it, once as a whole.
+  for (const octets of [sealing, opening]) {
+    expect(octets).toBeGreaterThan(2 * LARGE - LIMITS.payload_slice_bytes);
+    expect(octets).toBeLessThan(2 * LARGE + LIMITS.payload_slice_bytes);
+  }
 });
 
 test("a large payload that is sealed and opened leaves what was made of it, and nothing that was needed on the way", async () => {
