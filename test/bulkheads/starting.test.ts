@@ -144,6 +144,12 @@ describe("an engine that cannot start", () => {
       /^DATA_DIR \S+ cannot be used: it is a file and not a folder\.$/,
     ],
     [
+      "a data directory where the system lets nobody make one",
+      WRONG,
+      () => ({ DATA_DIR: "/proc/nothing/deeper" }),
+      /^DATA_DIR \S+ cannot be used: it is not there, or lies where nothing can be made\.$/,
+    ],
+    [
       "a store of evidence that is a file",
       WRONG,
       () => {

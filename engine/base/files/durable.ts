@@ -1,5 +1,15 @@
 /** Files that outlive a power loss: their bytes are on the disk before they have their name, and their name is, too. */
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
@@ -13,11 +23,20 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** Folders that were made, from the innermost up to the first of them. */
-function madeFolders(folder: string, first: string | undefined): readonly string[] {
-  const made: string[] = [];
-  if (first !== undefined) for (let at = folder; at.length >= first.length; at = dirname(at)) made.push(at);
-  return made;
+/**
+ * A folder and those above it that are missing, outermost first. Node's own `recursive` goes on for ever where a file
+ * system denies that there can be a folder in one that exists, as /proc does.
+ */
+function missingFolders(folder: string): readonly string[] {
+  const missing: string[] = [];
+  for (let at = folder; !existsSync(at); at = dirname(at)) missing.unshift(at);
+  return missing.length > 0 ? missing : [folder];
+}
+
+/** @throws the error of making a folder, unless somebody else has made it */
+function mustBeFolder(path: string, error: unknown): void {
+  const isThere = error instanceof Error && "code" in error && error.code === "EEXIST";
+  if (!isThere || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
 }
 
 /**
@@ -25,9 +44,16 @@ function madeFolders(folder: string, first: string | undefined): readonly string
  * which the disk has when this returns. Safe to repeat, also after it failed.
  */
 export async function makeFolder(path: string): Promise<void> {
-  const folder = resolve(path);
-  const made = madeFolders(folder, await mkdir(folder, { recursive: true, mode: 0o700 }));
+  const made: string[] = [];
   try {
+    for (const folder of missingFolders(resolve(path))) {
+      try {
+        await mkdir(folder, 0o700);
+        made.unshift(folder);
+      } catch (error) {
+        mustBeFolder(folder, error);
+      }
+    }
     for (const one of made) await syncPath(dirname(one));
   } catch (error) {
     // A folder that is there is not synced again: who repeats this must make it again.
@@ -38,9 +64,16 @@ export async function makeFolder(path: string): Promise<void> {
 
 /** As `makeFolder`, at once: for what is made before an engine has anything to do. */
 export function makeFolderNow(path: string): void {
-  const folder = resolve(path);
-  const made = madeFolders(folder, mkdirSync(folder, { recursive: true, mode: 0o700 }));
+  const made: string[] = [];
   try {
+    for (const folder of missingFolders(resolve(path))) {
+      try {
+        mkdirSync(folder, 0o700);
+        made.unshift(folder);
+      } catch (error) {
+        mustBeFolder(folder, error);
+      }
+    }
     for (const one of made) syncPathNow(dirname(one));
   } catch (error) {
     for (const one of made) removeEmpty(one);
