@@ -26,6 +26,7 @@ import { createCursors } from "../../engine/base/cursors.js";
 import type { ReceiverCapacity } from "../../engine/documents/delivery/claims.js";
 import type { Reserve } from "../../engine/documents/delivery/first-attempt.js";
 import { as4Workers, smpWorkers } from "../../engine/documents/inbound/arrival-workers.js";
+import { EXCHANGE_KINDS } from "../../engine/documents/inbound/exchange-kinds.js";
 import { createInbound } from "../../engine/documents/inbound/receive.js";
 import type { InboundPorts } from "../../engine/documents/inbound/receive.js";
 import { startSweeps } from "../../engine/documents/retention.js";
@@ -152,6 +153,7 @@ async function startWorkers(
   };
   const workers = createPool({
     threads: { small: config.VALIDATOR_THREADS, large: 1 },
+    abreast: EXCHANGE_KINDS,
     queueMax: LIMITS.validator_queue_max,
     queueBytesMax: budget("validator_queue_bytes_max"),
     keyShare: LIMITS.validator_key_share,

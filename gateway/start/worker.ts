@@ -1,5 +1,6 @@
 /** Entry of the engine's worker threads: what the validators can do, and what an exchange of messages asks. */
 import type { EngineTasks } from "../../engine/documents/inbound/arrival-workers.js";
+import { EXCHANGE_KINDS } from "../../engine/documents/inbound/exchange-kinds.js";
 import { createRunner, handingOver, LOADERS } from "../../validators/batches.js";
 import type { Loader } from "../../validators/batches.js";
 import type { Report, ValidateInput } from "../../validators/protocol.js";
@@ -60,4 +61,4 @@ const ENGINE_LOADERS: { readonly [K in keyof EngineTasks]: Loader } = {
   },
 };
 
-export default handingOver(await createRunner({ ...LOADERS, ...ENGINE_LOADERS }, new Set(Object.keys(ENGINE_LOADERS))));
+export default handingOver(await createRunner({ ...LOADERS, ...ENGINE_LOADERS }, EXCHANGE_KINDS));

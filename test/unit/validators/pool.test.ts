@@ -81,6 +81,18 @@ test("under load documents travel in batches, and every one gets its own report"
   expect(batches).toBeLessThan(20);
 });
 
+test("what nobody waits for one by one travels in batches of twice as many", async () => {
+  const workers = open({ abreast: new Set(["fixture.octets"]) });
+  const batchesOf = async (kind: string): Promise<number> => {
+    const before = workers.stats().batches;
+    await Promise.all(Array.from({ length: 97 }, () => workers.ask(kind, { bytes: Buffer.alloc(8) })));
+    return workers.stats().batches - before;
+  };
+  // The first job finds an idle thread and goes alone, and 96 follow in 6 batches of 16 or 3 of 32.
+  expect(await batchesOf("fixture.left")).toBe(7);
+  expect(await batchesOf("fixture.octets")).toBe(4);
+});
+
 test.each([
   ["busy", "timeout"],
   ["exit", "exit"],
