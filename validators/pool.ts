@@ -38,8 +38,8 @@ export interface PoolOptions {
   /** Jobs in one batch. Default 16: measured + 23 % documents per second against one. */
   readonly batchMax?: number;
   /**
-   * Kinds that nobody waits for one by one. A batch of these has twice as many: what comes back together shares
-   * statements, and so does what is asked for, but that waits for the whole of its batch. Default none.
+   * Kinds of jobs that nobody waits for one by one. A batch holds twice as many of them: what comes back together
+   * shares statements, while whoever asked for a job waits for the whole of its batch. Default none.
    */
   readonly abreast?: ReadonlySet<string>;
   /** Jobs larger than this go to the large lane. Default 262,144 bytes, a document that takes about 4 ms. */

@@ -28,6 +28,7 @@ export async function syncPath(path: string): Promise<void> {
  * system denies that there can be a folder in one that exists, as /proc does.
  */
 function missingFolders(folder: string): readonly string[] {
+  // Bounded by the folders in a path.
   const missing: string[] = [];
   for (let at = folder; !existsSync(at); at = dirname(at)) missing.unshift(at);
   return missing.length > 0 ? missing : [folder];
@@ -44,6 +45,7 @@ function mustBeFolder(path: string, error: unknown): void {
  * which the disk has when this returns. Safe to repeat, also after it failed.
  */
 export async function makeFolder(path: string): Promise<void> {
+  // Bounded by the folders in a path.
   const made: string[] = [];
   try {
     for (const folder of missingFolders(resolve(path))) {
@@ -64,6 +66,7 @@ export async function makeFolder(path: string): Promise<void> {
 
 /** As `makeFolder`, at once: for what is made before an engine has anything to do. */
 export function makeFolderNow(path: string): void {
+  // Bounded by the folders in a path.
   const made: string[] = [];
   try {
     for (const folder of missingFolders(resolve(path))) {
