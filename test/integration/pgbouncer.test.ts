@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { openSql } from "../../engine/storage/sql.js";
+import { openSql, untilAnswered } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { startLoad } from "../faults/load.js";
@@ -33,6 +33,7 @@ const ALTER_ROLE = [...GUIDE.matchAll(/^alter role kurier in database kurier set
 const [, ASKED = ""] = /^DATABASE_URL=\S+(\?\S+)$/m.exec(GUIDE) ?? [];
 const DOCUMENTS = 48;
 const REVOCATIONS = 8;
+const LONG_TO_READ = 200_000;
 
 describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBouncer in transaction mode", () => {
   let folder: string;
@@ -77,6 +78,16 @@ describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBo
       select current_setting('enable_seqscan') as seqscan, current_setting('jit') as jit`;
     await behind.end({ timeout: 1 });
     expect(row).toEqual({ seqscan: "off", jit: "off" });
+  });
+
+  test("behind PgBouncer a statement that is asked for on a connection where another is under way is answered", async () => {
+    const one = openSql({ url: `${pooler.url}${ASKED}`, name: "test", connections: 1 });
+    await one`select 1`;
+    // So long to read that what Postgres says of it comes well behind the answer to the first.
+    const long = `select $1::text as said where 1 in (${"1,".repeat(LONG_TO_READ)}1)`;
+    const answers = await untilAnswered(Promise.all([one`select 1 as first`, one.unsafe(long, ["heard"])]));
+    await one.end({ timeout: 1 });
+    expect(answers).toMatchObject([[{ first: 1 }], [{ said: "heard" }]]);
   });
 
   test("behind PgBouncer two machines accept and deliver each document once, and all invariants hold", async () => {
