@@ -22,24 +22,6 @@ type Protocol = Record<string, { readonly ask: unknown; readonly reply: unknown 
 /** The end of a turn: an answer now, or a promise that answers the asker while the next turn already runs. */
 type Turn<Reply> = { readonly reply: Reply } | { readonly forward: Promise<Reply> };
 
-/** A kind of actor: its commands, its cache and its handlers. */
-export interface ActorKind<P extends Protocol, Cache> {
-  readonly name: string;
-  /** Commands that may wait; one more is refused as TEMPORARY. @default LIMITS.mailbox_max */
-  readonly mailbox?: number;
-  /** Milliseconds without a command after which the actor is dropped; 0 drops it as soon as its mailbox is empty. */
-  readonly idle_ms: number;
-  /** A cache, never the truth: it may vanish between any two turns. */
-  readonly start: (key: string) => Cache;
-  readonly handlers: {
-    readonly [K in keyof P]: (
-      cache: Cache,
-      ask: P[K]["ask"],
-      key: string,
-    ) => Promise<Turn<P[K]["reply"]>> | Turn<P[K]["reply"]>;
-  };
-}
-
 /** Every kind there is; its crashes are counted from the start, as the first one is told by a step from 0 alone. */
 const ACTOR_KINDS = [
   "agreement",
@@ -57,6 +39,25 @@ const ACTOR_KINDS = [
   "tenant",
   "white_label",
 ] as const;
+type ActorName = (typeof ACTOR_KINDS)[number];
+
+/** A kind of actor: its commands, its cache and its handlers. */
+export interface ActorKind<P extends Protocol, Cache> {
+  readonly name: ActorName;
+  /** Commands that may wait; one more is refused as TEMPORARY. @default LIMITS.mailbox_max */
+  readonly mailbox?: number;
+  /** Milliseconds without a command after which the actor is dropped; 0 drops it as soon as its mailbox is empty. */
+  readonly idle_ms: number;
+  /** A cache, never the truth: it may vanish between any two turns. */
+  readonly start: (key: string) => Cache;
+  readonly handlers: {
+    readonly [K in keyof P]: (
+      cache: Cache,
+      ask: P[K]["ask"],
+      key: string,
+    ) => Promise<Turn<P[K]["reply"]>> | Turn<P[K]["reply"]>;
+  };
+}
 
 /** The actors of one node. */
 export interface ActorSystem {

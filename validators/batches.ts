@@ -132,7 +132,7 @@ export function handingOver(run: RunBatch): (batch: Batch) => Promise<unknown> {
   return async (batch) => {
     const outcomes = await run(batch);
     // Threads of small jobs never load it.
-    const { handedOver } = await import("./pool.js");
+    const { handedOver } = await import("./lanes/lane.js");
     return handedOver(outcomes, ownBuffers(outcomes));
   };
 }

@@ -42,7 +42,7 @@ import { createEmbeddedSource, createNetworkSource } from "./discovery/smp-sourc
 import { createStaticLookup, loadStaticRoutes } from "./discovery/smp-static.js";
 import type { Receive, Transport } from "./transport.js";
 
-interface AccessPointOptions {
+export interface AccessPointOptions {
   readonly config: Config;
   readonly dataDir: string;
   /** Origin under which others reach us. */

@@ -19,8 +19,11 @@ interface Period {
 /** A connection whose statements may take as long as a large month does; it ends when nothing is counted any more. */
 export const openCounting = (url: string): Sql =>
   openSql({
-    ...{ url, name: "kurier-reports", connections: 1 },
-    ...{ statement_timeout_ms: LIMITS.report_statement_ms, idle_s: LIMITS.report_idle_s },
+    url,
+    name: "kurier-reports",
+    connections: 1,
+    statement_timeout_ms: LIMITS.report_statement_ms,
+    idle_s: LIMITS.report_idle_s,
   });
 
 interface TransactionCountRow {

@@ -23,6 +23,7 @@ import type { ActorSystem } from "../../actors/system.js";
 import { ConfigError } from "../../engine/base/config.js";
 import { errorFields, oncePerSecond } from "../../engine/base/log.js";
 import { createCursors } from "../../engine/base/cursors.js";
+import type { As4Crypto } from "../../engine/peppol/as4/messages.js";
 import type { ReceiverCapacity } from "../../engine/documents/delivery/claims.js";
 import type { Reserve } from "../../engine/documents/delivery/first-attempt.js";
 import { as4Workers, smpWorkers } from "../../engine/documents/inbound/arrival-workers.js";
@@ -50,15 +51,14 @@ import { budget } from "../../engine/base/memory/budgets.js";
 import { ownTurn } from "../../engine/base/memory/turns.js";
 import type { As4Jobs } from "../../engine/peppol/as4/jobs.js";
 import { openAccessPoint } from "../../engine/peppol/access-point.js";
-import type { AccessPoint } from "../../engine/peppol/access-point.js";
+import type { AccessPoint, AccessPointOptions } from "../../engine/peppol/access-point.js";
 import type { Expiry } from "../../engine/peppol/pki/own-keys.js";
 import { startMeter } from "../../engine/billing/meter.js";
 import { createLoopback } from "../../engine/peppol/loopback.js";
 import { createRecipients } from "../../engine/peppol/discovery/acceptance.js";
 import type { Recipients } from "../../engine/peppol/discovery/acceptance.js";
 import type { Receive, Transport } from "../../engine/peppol/transport.js";
-import type { As4Crypto } from "../../engine/peppol/as4/messages.js";
-import type { ConnectedPeers } from "../../engine/sandbox/sandbox.js";
+import type { ConnectedPeers, ScriptedPeers } from "../../engine/sandbox/sandbox.js";
 import type { DispatchPorts } from "../../engine/documents/delivery/dispatch.js";
 import { releaseLeases } from "../../engine/storage/documents/attempts.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
@@ -142,10 +142,14 @@ interface WorkOptions {
 /** The seat that stands in evidence and reports when there is no access point. */
 const LOOPBACK_SEAT = "PSK000000";
 
-async function startWorkers(
-  { config, clock, log, metrics, stack, dataDir }: Base,
-  sealer: Sealer,
-): Promise<{ readonly pool: ValidatorPool; readonly validators: DocumentWorkers; readonly jobs: As4Jobs }> {
+/** Threads, and what is asked of them. */
+interface Workers {
+  readonly pool: ValidatorPool;
+  readonly validators: DocumentWorkers;
+  readonly jobs: As4Jobs;
+}
+
+async function startWorkers({ config, clock, log, metrics, stack, dataDir }: Base, sealer: Sealer): Promise<Workers> {
   const refusal = config.RULES_DIR === undefined ? undefined : await whyPacksAreRefused(config.RULES_DIR);
   if (refusal !== undefined) throw new ConfigError([refusal]);
   const judged = (lane: Lane, time_ms: number): void => {
@@ -421,6 +425,36 @@ function unopenedTold({ log, clock, metrics }: Base): OnUnopened {
   };
 }
 
+type NetworkParts = Workers & Pick<AccessPointOptions, "sql" | "sealer" | "archive" | "receive">;
+
+/** What documents leave this process by; undefined is what is not there. */
+interface Network {
+  readonly accessPoint: AccessPoint | undefined;
+  readonly scripted: ScriptedPeers | undefined;
+  readonly peers: ConnectedPeers | undefined;
+}
+
+/** Other access points, and those that a sandbox plays; none of them where documents never leave this process. */
+async function startNetwork(base: Base, { transport, publicUrl }: WorkOptions, parts: NetworkParts): Promise<Network> {
+  const { config, clock, log, metrics, stack, dataDir } = base;
+  if (transport === "loopback") return { accessPoint: undefined, scripted: undefined, peers: undefined };
+  const { validators, pool, jobs, ...rest } = parts;
+  // Signatures of ours and of what we looked up: as many as there are attempts, look-ups and answers under way.
+  const crypto: As4Crypto = (kind, input) => pool.run(kind, input, { fairnessKey: "as4", own: true });
+  const network = { publicUrl, crypto, jobs, reader: smpWorkers(pool) };
+  const scripted = scriptedPeersOf(base, { ...network, validators });
+  const accessPoint = await openAccessPoint({
+    ...{ config, dataDir, clock, log, metrics, ...rest, ...network },
+    ...(scripted === undefined ? {} : { others: scripted.find }),
+  });
+  const peers = scripted?.connect(accessPoint);
+  stack.add(() => {
+    peers?.stop();
+    accessPoint.stop();
+  });
+  return { accessPoint, scripted, peers };
+}
+
 /** Starts everything between the database and the listeners. @throws ConfigError with sentences for the operator */
 export async function startWork(base: Base, options: WorkOptions, database: Database, streams: Streams): Promise<Work> {
   const { config, clock, log, metrics, stack, dataDir } = base;
@@ -443,21 +477,8 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   /** The inbound path: what takes time first, then one turn of the receiving participant at a time. */
   const receive: Receive = (exchange, prove) => arrive(exchange, prove);
   const archive = startArchive(base, sql, sealer);
-  // Signatures of ours and of what we looked up: as many as there are attempts, look-ups and answers under way.
-  const crypto: As4Crypto = (kind, input) => pool.run(kind, input, { fairnessKey: "as4", own: true });
-  const network = options.transport === "loopback" ? undefined : { publicUrl, crypto, jobs, reader: smpWorkers(pool) };
-  const scripted = network === undefined ? undefined : scriptedPeersOf(base, { ...network, validators });
-  const accessPoint =
-    network === undefined
-      ? undefined
-      : await openAccessPoint({
-          ...{ config, dataDir, sql, sealer, archive, receive, clock, log, metrics, ...network },
-          ...(scripted === undefined ? {} : { others: scripted.find }),
-        });
-  const peers = accessPoint === undefined ? undefined : scripted?.connect(accessPoint);
-  stack.add(() => {
-    peers?.stop();
-    accessPoint?.stop();
+  const { accessPoint, scripted, peers } = await startNetwork(base, options, {
+    ...{ sql, sealer, archive, receive, validators, pool, jobs },
   });
 
   const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, LIMITS.home_country);
@@ -470,7 +491,9 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   };
   const { document, participant, message, arrive, recipients } = startPeers(ground, {
     transport: accessPoint?.transport ?? createLoopback(receive),
-    ...{ accessPoint, provider: self, countSql: startCounting(base, database) },
+    accessPoint,
+    provider: self,
+    countSql: startCounting(base, database),
     wakeStatuses: (due) => {
       work?.statuses.poke(due);
     },

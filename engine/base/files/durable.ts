@@ -10,7 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
+import { open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
 /** Waits until the disk has the bytes of a file, or the names in a folder. */
@@ -45,27 +45,31 @@ function mustBeFolder(path: string, error: unknown): void {
  * which the disk has when this returns. Safe to repeat, also after it failed.
  */
 export async function makeFolder(path: string): Promise<void> {
-  // Bounded by the folders in a path.
-  const made: string[] = [];
+  const made = makeMissing(path);
   try {
-    for (const folder of missingFolders(resolve(path))) {
-      try {
-        await mkdir(folder, 0o700);
-        made.unshift(folder);
-      } catch (error) {
-        mustBeFolder(folder, error);
-      }
-    }
     for (const one of made) await syncPath(dirname(one));
   } catch (error) {
-    // A folder that is there is not synced again: who repeats this must make it again.
-    for (const one of made) await rmdir(one).catch(() => undefined);
+    made.forEach(removeEmpty);
     throw error;
   }
 }
 
 /** As `makeFolder`, at once: for what is made before an engine has anything to do. */
 export function makeFolderNow(path: string): void {
+  const made = makeMissing(path);
+  try {
+    for (const one of made) syncPathNow(dirname(one));
+  } catch (error) {
+    made.forEach(removeEmpty);
+    throw error;
+  }
+}
+
+/**
+ * The folders that had to be made, innermost first. Where one cannot be made or synced those before it are taken away
+ * again, for a folder that is there is not synced by who repeats this.
+ */
+function makeMissing(path: string): readonly string[] {
   // Bounded by the folders in a path.
   const made: string[] = [];
   try {
@@ -77,9 +81,9 @@ export function makeFolderNow(path: string): void {
         mustBeFolder(folder, error);
       }
     }
-    for (const one of made) syncPathNow(dirname(one));
+    return made;
   } catch (error) {
-    for (const one of made) removeEmpty(one);
+    made.forEach(removeEmpty);
     throw error;
   }
 }

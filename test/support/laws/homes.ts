@@ -8,7 +8,7 @@ import { eachNode } from "../sources.js";
 const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [/^(uWebSockets\.js|@uwsjs\/.*)$/, /^gateway\/http\/uws-binding\.ts$/],
   [/^nact$/, /^actors\/system\.ts$/],
-  [/^piscina$/, /^validators\/pool\.ts$/],
+  [/^piscina$/, /^validators\/lanes\/lane\.ts$/],
   [/^@nats-io\//, /^engine\/events\/streams-jetstream\.ts$/],
   [/^postgres$/, /^engine\/storage\//],
   [/^pino$/, /^engine\/base\/log\.ts$/],
@@ -25,7 +25,7 @@ const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [
     /^node:fs(\/promises)?$/,
     // What is configured, what is embedded, migrations, evidence, keys of firms, rule packs, pages, letters, and what commands read and write.
-    /^engine\/(base\/(config|files\/(durable|open-files))|identity\/(sandbox|people\/mail)|storage\/(migrate|evidence\/store-file|keyring\/firm-key-files))\.ts$|^engine\/(embedded|peppol\/pki)\/|^engine\/peppol\/discovery\/smp-static\.ts$|^gateway\/(commands|start)\/|^gateway\/http\/open-sockets\.ts$|^gateway\/routes\/(validate-page|web|guide|pages\/front|console\/sign-in)\.ts$|^validators\/(pool|ubl\/generate|view\/pdf\/fonts)\.ts$|^validators\/schematron\/release\//,
+    /^engine\/(base\/(config|files\/(durable|open-files))|identity\/(sandbox|people\/mail)|storage\/(migrate|evidence\/store-file|keyring\/firm-key-files))\.ts$|^engine\/(embedded|peppol\/pki)\/|^engine\/peppol\/discovery\/smp-static\.ts$|^gateway\/(commands|start)\/|^gateway\/http\/open-sockets\.ts$|^gateway\/routes\/(validate-page|web|guide|pages\/front|console\/sign-in)\.ts$|^validators\/(lanes\/lane|ubl\/generate|view\/pdf\/fonts)\.ts$|^validators\/schematron\/release\//,
   ],
 ];
 

@@ -35,7 +35,7 @@ let actors: ActorSystem;
 let trace: string[];
 
 const probe = (idle_ms = 60_000): ActorKind<Probe, { turns: number }> => ({
-  name: "probe",
+  name: "document",
   idle_ms,
   mailbox: 10,
   start: () => ({ turns: 0 }),
@@ -121,7 +121,7 @@ describe("failures", () => {
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain("actor.crashed");
     expect(lines.join()).not.toContain("canary-4711");
-    expect(await metrics.exposition()).toContain('kurier_actor_crashes_total{kind="probe"} 1');
+    expect(await metrics.exposition()).toContain('kurier_actor_crashes_total{kind="document"} 1');
   });
 });
 
@@ -136,7 +136,7 @@ describe("bounds", () => {
     });
     held.open();
     expect(await Promise.all(waiting)).toEqual(waiting.map(() => "done"));
-    expect(await metrics.exposition()).toContain('kurier_actor_refused_total{kind="probe"} 1');
+    expect(await metrics.exposition()).toContain('kurier_actor_refused_total{kind="document"} 1');
   });
 
   test("a flood of a million commands to one actor is refused beyond its mailbox, and leaves nothing in memory", async () => {
@@ -177,9 +177,9 @@ describe("bounds", () => {
       await Promise.all(keys.map((key) => own.ask(kind, key, "Count", null)));
       now += kind.idle_ms;
       vi.advanceTimersByTime(LIMITS.actor_idle_ms / 4);
-      expect(own.census().get("probe")).toBe(2 * LIMITS.actors_dropped_turn_max);
+      expect(own.census().get("document")).toBe(2 * LIMITS.actors_dropped_turn_max);
       expect(await own.ask(kind, keys.at(-1) ?? "", "Count", null)).toBe(2);
-      await eventually("the others are gone", () => own.census().get("probe") === 1);
+      await eventually("the others are gone", () => own.census().get("document") === 1);
       expect(await own.ask(kind, keys.at(-1) ?? "", "Count", null)).toBe(3);
     } finally {
       vi.useRealTimers();
@@ -189,7 +189,7 @@ describe("bounds", () => {
 
   test("an actor without idle time is gone when its last command has ended", async () => {
     await actors.ask(probe(0), "one", "Count", null);
-    expect(actors.census().get("probe")).toBe(0);
+    expect(actors.census().get("document")).toBe(0);
   });
 });
 

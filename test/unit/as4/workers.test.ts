@@ -17,7 +17,7 @@ import { createRunner } from "../../../validators/batches.js";
 import { createPool, JobQuarantined } from "../../../validators/pool.js";
 import type { ValidatorPool } from "../../../validators/pool.js";
 import { PROGRESS } from "../../../validators/protocol.js";
-import { hashOf } from "../../../validators/quarantine.js";
+import { hashOf } from "../../../validators/lanes/quarantine.js";
 import { plainOf, userMessage } from "../../support/as4.js";
 import { accessPoint } from "../../support/as4-keys.js";
 import { fakeClock } from "../../support/fake-clock.js";

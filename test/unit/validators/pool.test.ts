@@ -4,7 +4,7 @@ import { platform } from "node:os";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../bench/documents.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
-import { FairQueue } from "../../../validators/queues/fair-queue.js";
+import { FairQueue } from "../../../validators/lanes/fair-queue.js";
 import { createPool, JobFailed, JobQuarantined, PoolBusy } from "../../../validators/pool.js";
 import type { PoolOptions, QuarantinedJob, ValidatorPool } from "../../../validators/pool.js";
 import { validateDocument } from "../../../validators/validate.js";

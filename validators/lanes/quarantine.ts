@@ -1,7 +1,7 @@
 /** Remembers what killed workers twice: a bounded set of hashes, the oldest forgotten first. */
 import { createHash } from "node:crypto";
-import { sizeOf, visit } from "./plain.js";
-import type { Report } from "./report.js";
+import { sizeOf, visit } from "../plain.js";
+import type { Report } from "../report.js";
 
 /** How many octets of a job are looked at before it is hashed, evenly spread over its bytes. */
 const SAMPLES = 16;

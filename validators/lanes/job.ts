@@ -1,0 +1,78 @@
+/** A job on its way through a lane, whose it is, and why it may end without an answer. */
+import type { Lane } from "../protocol.js";
+
+/** Whose a job is. */
+export interface JobOwner {
+  /** Jobs of one key take turns with those of others, and hold a share of a lane's queue at most. Default "". */
+  readonly fairnessKey?: string;
+  /**
+   * The engine's own work on what it has accepted, whose number its caller bounds: no full lane turns it away. What
+   * finds the places of own work taken waits for one in front of the queue. Default false.
+   */
+  readonly own?: boolean;
+}
+
+/**
+ * The queue of a lane, or the share of a key in it, is full, or the pool is stopping. Nothing was done; the caller may
+ * try again later.
+ */
+export class PoolBusy extends Error {
+  readonly lane: Lane;
+  constructor(lane: Lane) {
+    super(`the ${lane} lane takes no more jobs`);
+    this.name = "PoolBusy";
+    this.lane = lane;
+  }
+}
+
+/** The job was refused because equal bytes have killed two workers. A validation gets a report instead. */
+export class JobQuarantined extends Error {
+  readonly sha256: string;
+  constructor(sha256: string) {
+    super("the job is in quarantine");
+    this.name = "JobQuarantined";
+    this.sha256 = sha256;
+  }
+}
+
+/** The job's handler threw, or no worker could be started: a bug or a broken installation. Text for logs only. */
+export class JobFailed extends Error {
+  readonly workerStack: string;
+  constructor(message: string, workerStack = "") {
+    super(message);
+    this.name = "JobFailed";
+    this.workerStack = workerStack;
+  }
+}
+
+interface Asked {
+  readonly kind: string;
+  readonly input: unknown;
+  readonly size: number;
+  readonly owner: Required<JobOwner>;
+  readonly resolve: (output: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A job in its lane, which counts what went wrong around it. */
+export class QueuedJob implements Asked {
+  readonly kind: string;
+  readonly input: unknown;
+  readonly size: number;
+  readonly owner: Required<JobOwner>;
+  readonly resolve: (output: unknown) => void;
+  readonly reject: (error: Error) => void;
+  /** Workers that died while they ran it. */
+  kills = 0;
+  /** Workers that died around it without having begun. */
+  failedStarts = 0;
+
+  constructor({ kind, input, size, owner, resolve, reject }: Asked) {
+    this.kind = kind;
+    this.input = input;
+    this.size = size;
+    this.owner = owner;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+}

@@ -1,0 +1,291 @@
+/**
+ * One lane of worker threads: batches under load, bounded queues, a time limit for each document, and a second try
+ * alone for what was under way when a worker was lost. The only file that touches Piscina.
+ */
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { move, Piscina, transferableSymbol, valueSymbol } from "piscina";
+import { copyForTransfer } from "../plain.js";
+import { PROGRESS } from "../protocol.js";
+import type { Batch, Job, JobOutcome, Lane, RestartReason } from "../protocol.js";
+import { FairQueue } from "./fair-queue.js";
+import { JobFailed } from "./job.js";
+import type { JobOwner, QueuedJob } from "./job.js";
+import type { PoolOptions } from "./options.js";
+import { OwnLine } from "./own-line.js";
+
+/** In a worker: an answer that takes these buffers along instead of being cloned with them. */
+export const handedOver = (answer: object, buffers: readonly ArrayBuffer[]): unknown =>
+  move({ [transferableSymbol]: buffers, [valueSymbol]: answer });
+
+/** A job that kills this many workers is quarantined. */
+const KILLS_MAX = 2;
+/** Workers that may be lost around a job without its fault, before it is given up. */
+const FAILED_STARTS_MAX = 3;
+/** Threads above the minimum of a lane end after so long without work. */
+const IDLE_THREAD_MS = 60_000;
+/** Of a lane's queue, for one key and for own work. */
+const KEY_SHARE = 0.25;
+/** The watch looks this often within the time of one job. */
+const WATCH_STEPS = 4;
+
+/**
+ * The file of a worker entry. From dist/ it is a neighbour of this package; from the TypeScript sources it is the built
+ * one.
+ * @param path  from the folder above this package, `validators/worker.js`
+ */
+export function workerEntry(path: string): string {
+  const built = fileURLToPath(new URL(`../../${path}`, import.meta.url));
+  return existsSync(built) ? built : fileURLToPath(new URL(`../../dist/${path}`, import.meta.url));
+}
+
+export interface LaneStats {
+  /** Jobs waiting. */
+  readonly queueDepth: number;
+  readonly queueBytes: number;
+  /** Own jobs of the engine that wait for a place in the queue. */
+  readonly ownWaiting: number;
+  /** Jobs in workers. */
+  readonly running: number;
+  /** Threads with work. */
+  readonly busyThreads: number;
+  readonly threads: number;
+  /** Share of its threads' time that the lane has used since it started, 0 to 1. */
+  readonly utilisation: number;
+}
+
+export interface LaneEvents {
+  readonly onBatch: (jobs: number) => void;
+  readonly onRestart: (reason: RestartReason) => void;
+  readonly onPoison: (job: QueuedJob, reason: RestartReason) => void;
+}
+
+/** The part of a place in a batch that a job takes for which nobody waits. */
+const PLACE_ABREAST = 0.5;
+
+/** One lane: a fair queue before a Piscina that never queues itself. */
+export class LaneOfWorkers {
+  readonly lane: Lane;
+  readonly #options: PoolOptions;
+  readonly #events: LaneEvents;
+  readonly #threads: number;
+  readonly #batchMax: number;
+  readonly #queue = new FairQueue<QueuedJob>();
+  readonly #own: OwnLine<QueuedJob>;
+  /** Jobs of batches whose worker was lost: each runs alone now. */
+  // Bounded by the jobs under way: only what killed a worker is tried alone.
+  readonly #alone: QueuedJob[] = [];
+  readonly #piscina: Piscina<Batch, JobOutcome[]>;
+  #waitingBytes = 0;
+  #runningJobs = 0;
+  #busyThreads = 0;
+  // Bounded by those who stop the pool: one.
+  readonly #whenIdle: (() => void)[] = [];
+  // Bounded by the threads.
+  readonly #batches = new Map<AbortController, Int32Array>();
+
+  constructor(lane: Lane, options: PoolOptions, events: LaneEvents) {
+    this.lane = lane;
+    this.#options = options;
+    this.#events = events;
+    this.#threads = Math.max(1, options.threads[lane]);
+    this.#batchMax = lane === "large" ? 1 : (options.batchMax ?? 16);
+    const { queueMax, queueBytesMax, keyShare = KEY_SHARE, ownWaitingMax = 1_024 } = options;
+    this.#own = new OwnLine(
+      { jobs: queueMax * keyShare, bytes: queueBytesMax * keyShare, line: ownWaitingMax },
+      (job) => {
+        this.#wait(job);
+      },
+    );
+    this.#piscina = new Piscina<Batch, JobOutcome[]>({
+      filename: options.workerFile ?? workerEntry("validators/worker.js"),
+      minThreads: lane === "small" ? this.#threads : 0,
+      maxThreads: this.#threads,
+      concurrentTasksPerWorker: 1,
+      idleTimeout: IDLE_THREAD_MS,
+      maxQueue: this.#threads,
+      execArgv: [],
+      recordTiming: true,
+      resourceLimits: { maxOldGenerationSizeMb: options.heapMiB?.[lane] ?? (lane === "small" ? 256 : 1_024) },
+      workerData: {
+        preload: options.preload ?? [],
+        niceness: options.niceness?.[lane] ?? 0,
+        // To look through a result costs a small job more than its clone does.
+        handsOver: lane === "large",
+      },
+    });
+    // A worker died without a task: it could not start, and Piscina starts no other by itself. Batches that wait for
+    // one are given back, and so ask for a new one.
+    this.#piscina.on("error", () => {
+      if (this.#piscina.threads.length > 0) return;
+      for (const abort of this.#waitingForStart()) abort.abort();
+    });
+  }
+
+  accepts({ fairnessKey, own }: Required<JobOwner>, size: number): boolean {
+    if (own) return this.#own.isOpen;
+    const { queueMax, queueBytesMax, keyShare = KEY_SHARE } = this.#options;
+    const waiting = this.#waiting;
+    // One job of any size may wait: whether it is too large is for the worker to say.
+    if (waiting === 0) return true;
+    if (waiting >= queueMax || this.#waitingBytes + size > queueBytesMax) return false;
+    const held = this.#queue.heldBy(fairnessKey);
+    if (held.jobs === 0) return true;
+    return held.jobs < queueMax * keyShare && held.bytes + size <= queueBytesMax * keyShare;
+  }
+
+  get #waiting(): number {
+    return this.#queue.held.jobs + this.#alone.length;
+  }
+
+  enqueue(job: QueuedJob): void {
+    if (job.owner.own) this.#own.come(job);
+    else this.#wait(job);
+    this.#pump();
+  }
+
+  #wait(job: QueuedJob): void {
+    this.#waitingBytes += job.size;
+    this.#queue.push(job.owner.fairnessKey, job);
+  }
+
+  stats(): LaneStats {
+    return {
+      queueDepth: this.#waiting,
+      queueBytes: this.#waitingBytes,
+      ownWaiting: this.#own.waiting,
+      running: this.#runningJobs,
+      busyThreads: this.#busyThreads,
+      threads: this.#threads,
+      utilisation: this.#piscina.utilization,
+    };
+  }
+
+  async stop(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#whenIdle.push(resolve);
+      this.#settleIdle();
+    });
+    await this.#piscina.destroy();
+  }
+
+  #settleIdle(): void {
+    if (this.#busyThreads > 0 || this.#waiting > 0) return;
+    for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  /** Gives work to idle threads. */
+  #pump(): void {
+    while (this.#busyThreads < this.#threads) {
+      const jobs = this.#nextBatch();
+      if (jobs.length === 0) break;
+      this.#busyThreads++;
+      this.#runningJobs += jobs.length;
+      void this.#runBatch(jobs).finally(() => {
+        this.#busyThreads--;
+        this.#runningJobs -= jobs.length;
+        this.#pump();
+        this.#settleIdle();
+      });
+    }
+  }
+
+  /** One job that must run alone, or a fair share of the waiting ones: one when idle, up to batchMax under load. */
+  #nextBatch(): QueuedJob[] {
+    const single = this.#alone.shift();
+    const jobs = single === undefined ? [] : [single];
+    const share = Math.ceil(this.#queue.held.jobs / this.#threads);
+    let room = single === undefined ? this.#batchMax : 0;
+    while (room > 0 && jobs.length < share) {
+      const job = this.#queue.take();
+      if (job === undefined) break;
+      jobs.push(job);
+      room -= this.#options.abreast?.has(job.kind) === true ? PLACE_ABREAST : 1;
+    }
+    for (const job of jobs) {
+      this.#waitingBytes -= job.size;
+      if (job.owner.own) this.#own.leave(job);
+    }
+    return jobs;
+  }
+
+  async #runBatch(jobs: readonly QueuedJob[]): Promise<void> {
+    const progress = new Int32Array(new SharedArrayBuffer(8));
+    const abort = new AbortController();
+    const watch = this.#watch(progress, abort);
+    this.#batches.set(abort, progress);
+    try {
+      const transferList: ArrayBuffer[] = [];
+      const copies: Job[] = [];
+      for (const { kind, input } of jobs)
+        copies.push({ kind, input: await copyForTransfer(input, transferList, this.#options.turn) });
+      this.#events.onBatch(jobs.length);
+      const outcomes = await this.#piscina.run({ progress, jobs: copies }, { transferList, signal: abort.signal });
+      jobs.forEach((job, i) => {
+        this.#settle(job, outcomes[i]);
+      });
+    } catch (error) {
+      this.#afterLoss(jobs, progress, abort.signal.aborted ? "timeout" : reasonOf(error), error);
+    } finally {
+      clearInterval(watch);
+      this.#batches.delete(abort);
+    }
+  }
+
+  #settle(job: QueuedJob, outcome: JobOutcome | undefined): void {
+    if (outcome?.kind === "done") {
+      this.#options.onDone?.({ kind: job.kind, lane: this.lane, time_ms: outcome.time_ms });
+      job.resolve(outcome.output);
+    } else
+      job.reject(new JobFailed(`${outcome?.name ?? "Error"}: ${outcome?.message ?? "no outcome"}`, outcome?.stack));
+  }
+
+  #waitingForStart(): AbortController[] {
+    return [...this.#batches]
+      .filter(([, progress]) => Atomics.load(progress, PROGRESS.started) === 0)
+      .map(([abort]) => abort);
+  }
+
+  /** Aborts the batch when no job has been finished for the time of one job, or the worker does not start. */
+  #watch(progress: Int32Array, abort: AbortController): NodeJS.Timeout {
+    const { jobTimeoutMs, startTimeoutMs = 30_000 } = this.#options;
+    const step = Math.max(10, jobTimeoutMs / WATCH_STEPS);
+    let seen = -1;
+    let since = 0;
+    return setInterval(() => {
+      const started = Atomics.load(progress, PROGRESS.started) === 1;
+      const done = started ? Atomics.load(progress, PROGRESS.done) : -1;
+      since = done === seen ? since + step : 0;
+      seen = done;
+      if (since >= (started ? jobTimeoutMs : startTimeoutMs)) abort.abort();
+    }, step);
+  }
+
+  /**
+   * The worker is gone and the outcomes with it: everyone runs again, alone; who was being run may be the reason. Of
+   * jobs that ran beside each other an innocent one may be accused: alone it clears itself, for it takes two workers.
+   */
+  #afterLoss(jobs: readonly QueuedJob[], progress: Int32Array, reason: RestartReason, error: unknown): void {
+    const started = Atomics.load(progress, PROGRESS.started) === 1;
+    // Without a suspect the worker died before its first job or after its last one.
+    const suspect = started ? jobs[Atomics.load(progress, PROGRESS.done)] : undefined;
+    this.#events.onRestart(reason);
+    if (suspect !== undefined) suspect.kills++;
+    for (const job of jobs) {
+      if (suspect === undefined) job.failedStarts++;
+      if (job.kills >= KILLS_MAX) this.#events.onPoison(job, reason);
+      else if (job.failedStarts >= FAILED_STARTS_MAX)
+        job.reject(new JobFailed(`no worker could be started: ${error instanceof Error ? error.message : ""}`));
+      else {
+        this.#waitingBytes += job.size;
+        if (job.owner.own) this.#own.comeBack(job);
+        this.#alone.push(job);
+      }
+    }
+  }
+}
+
+function reasonOf(error: unknown): RestartReason {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return code === "ERR_WORKER_OUT_OF_MEMORY" ? "memory" : "exit";
+}
