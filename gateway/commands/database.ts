@@ -27,14 +27,14 @@ export interface CommandDatabase {
 const CONNECTIONS = 2;
 
 /** How a command works on the database. */
-interface DatabaseUse {
+export interface DatabaseUse {
   /** Brings the schema up to date first. @default true */
   readonly migrated?: boolean;
   /**
-   * Refuses where no database was ever made: a command that looks at what there is would make one for a name that was
-   * mistyped, and say that nothing is wrong in it. @default false
+   * Makes the embedded database where none was ever made, as who makes the first of something must. Others would make
+   * one for a name that was mistyped, and say that there is nothing in it. @default false
    */
-  readonly isBegun?: boolean;
+  readonly begins?: boolean;
   /** How long one statement may take. @default LIMITS.db_statement_timeout_ms */
   readonly statement_timeout_ms?: number;
 }
@@ -78,7 +78,7 @@ export async function withDatabase<T>(
   };
   const known = config.DATABASE_URL ?? runningEmbeddedPostgres(config.DATA_DIR);
   if (known !== undefined) return run(known);
-  if (options.isBegun === true && !hasEmbeddedPostgres(config.DATA_DIR))
+  if (options.begins !== true && !hasEmbeddedPostgres(config.DATA_DIR))
     throw new EmbeddedError(
       `There is no database in ${config.DATA_DIR}: set DATABASE_URL, or DATA_DIR, to what the engine has.`,
     );
@@ -94,7 +94,3 @@ export async function withDatabase<T>(
     dataDir.release();
   }
 }
-
-/** The same for a command that looks at what there is, and has nothing to say where nothing was ever begun. */
-export const withBegunDatabase = <T>(config: Config, use: (database: CommandDatabase) => Promise<T>): Promise<T> =>
-  withDatabase(config, use, { isBegun: true });

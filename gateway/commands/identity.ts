@@ -25,7 +25,7 @@ import { complain, print, printRow } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ParsedArguments } from "./command.js";
 import { withDatabase } from "./database.js";
-import type { CommandDatabase } from "./database.js";
+import type { CommandDatabase, DatabaseUse } from "./database.js";
 import { withRegistrations } from "./participants.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
@@ -52,19 +52,28 @@ const printRecord = (record: Readonly<Record<string, unknown>>): void => {
 export const withTenants = <T>(
   config: Config,
   use: (tenants: Tenants, database: CommandDatabase) => Promise<T>,
+  options: DatabaseUse = {},
 ): Promise<T> =>
-  withDatabase(config, async (database) => {
-    const { sql } = database;
-    const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
-    try {
-      return await use(
-        tenantsThroughActors(actors, tenantKind({ sql, clock: systemClock, environment: config.ENVIRONMENT })),
-        database,
-      );
-    } finally {
-      await actors.stop();
-    }
-  });
+  withDatabase(
+    config,
+    async (database) => {
+      const { sql } = database;
+      const actors = startActors({
+        log: silentLog,
+        metrics: createMetrics(),
+        monotonic: () => systemClock.monotonic(),
+      });
+      try {
+        return await use(
+          tenantsThroughActors(actors, tenantKind({ sql, clock: systemClock, environment: config.ENVIRONMENT })),
+          database,
+        );
+      } finally {
+        await actors.stop();
+      }
+    },
+    options,
+  );
 
 /** Registers a firm that was just made. It and its secret stay whatever comes of this, so that nothing is thrown. */
 const registerNewFirm = (config: Config, participantId: ParticipantId): Promise<RegistrationResult> =>
@@ -146,7 +155,9 @@ const firmsCreateCommand: Command = {
     const participantId = parseParticipantId(required(parsed, "participant"));
     if (participantId === undefined)
       throw new UsageError("--participant must be <scheme>:<id>, for example 0245:2020202020.");
-    const made = await withTenants(config, (tenants) => tenants.makeFirm({ name, participantId, ...facts }));
+    const made = await withTenants(config, (tenants) => tenants.makeFirm({ name, participantId, ...facts }), {
+      begins: true,
+    });
     if (typeof made === "string") throw new UsageError(PARTICIPANT_FAULTS[made]);
     const registered = registersNewFirms(config) ? await registerNewFirm(config, participantId) : undefined;
     printRecord({ ...made, participantId, ...(registered === undefined ? {} : { registration: registered }) });
@@ -162,7 +173,7 @@ const integratorsCreateCommand: Command = {
     const parsed = parseArguments(args, { options: ["name"] });
     const integrator = { name: nameIn("tenant", required(parsed, "name")) };
     const config = loadConfig();
-    printRecord({ ...(await withTenants(config, (tenants) => tenants.makeIntegrator(integrator))) });
+    printRecord({ ...(await withTenants(config, (tenants) => tenants.makeIntegrator(integrator), { begins: true })) });
     return EXIT.ok;
   },
 };

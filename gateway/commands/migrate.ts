@@ -33,7 +33,7 @@ export const migrateCommand: Command = {
         if (sealed > 0) print(`Sealed what lay in clear beside ${sealed} documents and answers.`);
         return EXIT.ok;
       },
-      { migrated: false },
+      { migrated: false, begins: word === undefined },
     );
   },
 };

@@ -11,7 +11,7 @@ import { countDue } from "../../engine/storage/documents/attempts.js";
 import { print } from "./terminal.js";
 import { EXIT, UsageError } from "./command.js";
 import type { Command } from "./command.js";
-import { withBegunDatabase } from "./database.js";
+import { withDatabase } from "./database.js";
 
 export const reconcileCommand: Command = {
   name: "reconcile",
@@ -23,7 +23,7 @@ export const reconcileCommand: Command = {
   run: async (args) => {
     if (args.length > 0) throw new UsageError("reconcile takes no arguments.");
     const config = loadConfig();
-    await withBegunDatabase(config, async ({ sql, url }) => {
+    await withDatabase(config, async ({ sql, url }) => {
       const log = silentLog;
       const metrics = createMetrics();
       const nats = config.NATS_URL === "embedded" ? undefined : (config.NATS_URL ?? runningNatsServer(config.DATA_DIR));

@@ -7,7 +7,7 @@ import type { FirmClosure } from "../../../engine/storage/identity/erasure.js";
 import { checkFirmKeys } from "../../../engine/storage/keyring/firm-keys.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
-import { withBegunDatabase } from "../database.js";
+import { withDatabase } from "../database.js";
 import { complain, print } from "../terminal.js";
 
 const REFUSALS: Readonly<Record<Exclude<FirmClosure, "closed">, string>> = {
@@ -31,7 +31,7 @@ export const firmsEraseCommand: Command = {
     if (firmId === undefined) throw new UsageError("--firm ID is needed.");
     if (!options.has("yes")) throw new UsageError("This cannot be undone: --yes is needed.");
     const config = loadConfig();
-    return withBegunDatabase(config, async ({ sql }) => {
+    return withDatabase(config, async ({ sql }) => {
       const firmKeys = await checkFirmKeys(sql, config.FIRM_KEYS);
       const { closure, rows } = await eraseFirm({ sql, clock: systemClock, firmKeys }, firmId);
       if (closure !== "closed") {

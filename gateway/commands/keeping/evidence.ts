@@ -12,7 +12,7 @@ import { openMasterKeys } from "../../start/data-dir.js";
 import { colour, complain, print, progress } from "../terminal.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
-import { withBegunDatabase } from "../database.js";
+import { withDatabase } from "../database.js";
 import { printFaults } from "./faults.js";
 
 /** A day, or an instant with its zone. @param end whether a day means its last millisecond */
@@ -53,7 +53,7 @@ export const evidenceVerifyCommand: Command = {
     const to = instantOf("to", options.get("to"), true);
     const trust = trustIn(options.get("trust"));
     const config = loadConfig();
-    return withBegunDatabase(config, async ({ sql }) => {
+    return withDatabase(config, async ({ sql }) => {
       const store = openEvidenceStore(config.EVIDENCE_STORE, config.DATA_DIR, systemClock);
       const archive = createEvidenceArchive({
         sql,

@@ -13,7 +13,7 @@ import { openPayloadStore } from "../../../engine/storage/payloads/payload-store
 import { openMasterKeys } from "../../start/data-dir.js";
 import { EXIT, parseArguments } from "../command.js";
 import type { Command } from "../command.js";
-import { withBegunDatabase } from "../database.js";
+import { withDatabase } from "../database.js";
 import { complain, print, progress } from "../terminal.js";
 import { printFaults } from "./faults.js";
 
@@ -30,7 +30,7 @@ export const retentionCommand: Command = {
     const { options } = parseArguments(args, { flags: ["dry-run", "despite-faults"] });
     const dry = options.has("dry-run");
     const config = loadConfig();
-    return withBegunDatabase(config, async ({ sql }) => {
+    return withDatabase(config, async ({ sql }) => {
       const store = openEvidenceStore(config.EVIDENCE_STORE, config.DATA_DIR, systemClock);
       const { sealer } = await openMasterKeys(sql, config);
       let bar: ReturnType<typeof progress> | undefined;

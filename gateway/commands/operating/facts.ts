@@ -15,6 +15,7 @@ import { checkKeyring, MasterKeyError } from "../../../engine/storage/keyring/ke
 import { migrationStatus } from "../../../engine/storage/migrate.js";
 import { readServerFacts } from "../../../engine/storage/operators/server.js";
 import { DatabaseError } from "../../../engine/storage/unusable.js";
+import { EmbeddedError } from "../../../engine/embedded/embedded.js";
 import { withDatabase } from "../database.js";
 import { call } from "../demo/calls.js";
 import type { Installation } from "./checks.js";
@@ -86,7 +87,7 @@ async function databaseOf(config: Config): Promise<Installation["database"]> {
       { migrated: false },
     );
   } catch (error) {
-    if (error instanceof DatabaseError) return { fault: error.message };
+    if (error instanceof DatabaseError || error instanceof EmbeddedError) return { fault: error.message };
     throw error;
   }
 }

@@ -23,15 +23,19 @@ const createCommand: Command = {
     const redirectUris = (options.get("redirect-uri") ?? "").split(",").filter((uri) => uri !== "");
     if (redirectUris.length === 0 || redirectUris.length > LIMITS.oauth_redirects_max)
       throw new UsageError(`--redirect-uri is needed, ${LIMITS.oauth_redirects_max} addresses at most.`);
-    await withDatabase(loadConfig(), async ({ sql }) => {
-      try {
-        const { id, secret } = await registerOAuthProgram({ sql, clock: systemClock }, { name, redirectUris });
-        print(JSON.stringify({ clientId: id, clientSecret: secret, name, redirectUris }, null, 2));
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        throw new UsageError(`--redirect-uri: ${error.details[0]?.message ?? error.message}`);
-      }
-    });
+    await withDatabase(
+      loadConfig(),
+      async ({ sql }) => {
+        try {
+          const { id, secret } = await registerOAuthProgram({ sql, clock: systemClock }, { name, redirectUris });
+          print(JSON.stringify({ clientId: id, clientSecret: secret, name, redirectUris }, null, 2));
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error;
+          throw new UsageError(`--redirect-uri: ${error.details[0]?.message ?? error.message}`);
+        }
+      },
+      { begins: true },
+    );
     return EXIT.ok;
   },
 };
