@@ -16,7 +16,7 @@ export default defineConfig({
     // Most tests wait for an engine, a database or a plan of attempts: four beside each other keep two cores busy.
     maxWorkers: Math.max(4, availableParallelism()),
     sequence: { sequencer: SlowestFirst },
-    globalSetup: ["test/support/postgres-setup.ts"],
+    globalSetup: ["test/support/build-setup.ts", "test/support/postgres-setup.ts"],
     projects: [
       { test: { ...common, name: "alone", include: ALONE, exclude: OTHERWISE } },
       // Files that share a process load the engine once: 300 processes that load it take five minutes of a processor.
