@@ -9,10 +9,13 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import files from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { systemClock } from "../../engine/base/clock.js";
 import { openFileEvidence } from "../../engine/storage/evidence/store-file.js";
@@ -142,6 +145,53 @@ describe("the file form", () => {
     expect(readFileSync(join(root, ref)).equals(bytes)).toBe(true);
     rmSync(root, { recursive: true, force: true });
   });
+});
+
+describe("the file form, when no more files may be open", () => {
+  let root: string;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
+  });
+  afterEach(() => {
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  /** The handles that are opened while something is done, when a draft or its folder cannot be opened. */
+  async function opened(refused: "draft" | "folder", act: () => Promise<unknown>): Promise<readonly FileHandle[]> {
+    const { open } = files;
+    const handles: FileHandle[] = [];
+    const spy = vi.spyOn(files, "open").mockImplementation(async (path, flags, mode) => {
+      if ((flags === "wx") === (refused === "draft"))
+        throw Object.assign(new Error("too many open files"), { code: "EMFILE" });
+      const handle = await open(path, flags, mode);
+      handles.push(handle);
+      return handle;
+    });
+    syncBuiltinESMExports();
+    try {
+      await act();
+      return handles;
+    } finally {
+      spy.mockRestore();
+      syncBuiltinESMExports();
+    }
+  }
+
+  test.each(["draft", "folder"] as const)(
+    "an object whose %s cannot be opened is not stored, and leaves neither a draft nor an open file",
+    async (refused) => {
+      const [first, second] = [randomBytes(100), randomBytes(100)];
+      const [firstRef, secondRef] = [evidenceRef(first, STORED_AT), evidenceRef(second, STORED_AT)];
+      const store = openFileEvidence(root);
+      // The folder is there and synced: only the object itself is opened in what follows.
+      await store.put(firstRef, first);
+      const handles = await opened(refused, () => expect(store.put(secondRef, second)).rejects.toThrow("EMFILE"));
+      expect(handles.map(({ fd }) => fd)).toEqual([-1]);
+      expect(readdirSync(join(root, "2026/11/20/10"))).toEqual([firstRef.split("/").at(-1)]);
+      await store.put(secondRef, second);
+      expect((await store.get(secondRef)).equals(second)).toBe(true);
+    },
+  );
 });
 
 describe("the file form, when the power may fail at any moment", () => {

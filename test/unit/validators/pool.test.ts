@@ -1,12 +1,14 @@
 /** The worker threads as their owner sees them, with documents that hang, end and exhaust their worker. */
 import { readdirSync, readFileSync } from "node:fs";
 import { platform } from "node:os";
+import { gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../bench/documents.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
 import { FairQueue } from "../../../validators/lanes/fair-queue.js";
 import { createPool, JobFailed, JobQuarantined, PoolBusy } from "../../../validators/pool.js";
 import type { PoolOptions, QuarantinedJob, ValidatorPool } from "../../../validators/pool.js";
+import type { Report } from "../../../validators/protocol.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
 import { bundleWorker } from "../../support/worker-bundle.js";
@@ -14,16 +16,18 @@ import type { WorkerBundle } from "../../support/worker-bundle.js";
 
 const OPTIONS = { limits: SCAN_LIMITS, day: "2026-11-20", fairnessKey: "0245:2020202020" } as const;
 let bundle: WorkerBundle;
+let production: WorkerBundle;
 let pool: ValidatorPool | undefined;
 
 beforeAll(async () => {
   bundle = await bundleWorker("fixtures/hostile-worker.ts");
+  production = await bundleWorker("fixtures/production-entries.ts");
 });
 afterEach(async () => {
   await pool?.stop();
   pool = undefined;
 });
-afterAll(() => bundle.remove());
+afterAll(() => Promise.all([bundle.remove(), production.remove()]));
 
 function open(changes: Partial<PoolOptions> = {}): ValidatorPool {
   pool = createPool({
@@ -61,6 +65,18 @@ test("octets of a large result are handed over by the worker: nothing is cloned 
   expect(await workers.ask("fixture.left", { bytes })).toBe(0);
   await workers.ask("fixture.octets", { bytes: bytes.subarray(0, 10_000) });
   expect(await workers.ask("fixture.left", { bytes: bytes.subarray(0, 10_000) })).toBe(10_000);
+});
+
+test("both entries of production hand the octets of a large result over, and none of them is left in the thread", async () => {
+  const workers = open({ workerFile: production.file, largeBytes: 0, preload: [], jobTimeoutMs: 20_000 });
+  const bytes = invoiceWithLines(200);
+  const { limits, day } = OPTIONS;
+  for (const entry of ["engine", "validators"]) {
+    const input = { bytes, options: { limits, day, compressLevel: 1 } };
+    const { compressed = new Uint8Array(0) } = (await workers.ask(entry, { kind: "validate", input })) as Report;
+    expect(gunzipSync(compressed).equals(bytes)).toBe(true);
+    expect({ entry, left: await workers.ask("left", "something") }).toEqual({ entry, left: [0] });
+  }
 });
 
 test("from the sources the built worker is found", { timeout: 60_000 }, async () => {
