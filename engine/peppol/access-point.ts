@@ -42,6 +42,7 @@ import { createEmbeddedSource, createNetworkSource } from "./discovery/smp-sourc
 import { createStaticLookup, loadStaticRoutes } from "./discovery/smp-static.js";
 import type { Receive, Transport } from "./transport.js";
 
+/** What an access point is made of. */
 export interface AccessPointOptions {
   readonly config: Config;
   readonly dataDir: string;
