@@ -10,12 +10,19 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { checkLooks, LOOKS, LOOKS_TIMEOUT_MS } from "../support/browser-pages.js";
 import type { LooksOfPage } from "../support/browser-pages.js";
 import { describeBrowser } from "../support/chromium.js";
+import { connectorCalls } from "../support/connector.js";
 import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
 import type { TestEngine } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
+import { startReceiver, status } from "../support/receiver.js";
+import type { Receiver } from "../support/receiver.js";
 
 describeBrowser("the console in a browser", (executablePath) => {
   let running: TestEngine;
   let browser: Browser;
+  let receiver: Receiver;
+  /** The Connector's webhook, which has a delivery that failed for good. */
+  let webhook: string;
   const sent: string[] = [];
 
   const deliver = async (receiver: string): Promise<void> => {
@@ -30,17 +37,30 @@ describeBrowser("the console in a browser", (executablePath) => {
     sent.push(String(answer.json["providerDocumentId"]));
   };
   const at = (path: string): string => `${running.engine.adminUrl}/console${path}`;
+  /** Points the Connector's webhook at a receiver that takes nothing. @returns its id */
+  async function refuseEvents(): Promise<string> {
+    receiver.script("/", status(422));
+    const call = connectorCalls(running.sandbox, await accessToken(running.sandbox, running.sandbox.integrator));
+    const { json } = await call("PUT", "/webhook", { url: receiver.origin, events: ["document.delivered"] });
+    return (json["webhook"] as { readonly id: string }).id;
+  }
 
   beforeAll(async () => {
-    running = await startTestEngine();
+    [running, receiver] = await Promise.all([startTestEngine(), startReceiver()]);
     browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+    webhook = await refuseEvents();
     await deliver(running.sandbox.receiver.participantId);
+    await eventually("a delivery fails for good", async () => {
+      const rows = await running.db.sql`select 1 from webhook_delivery where status = 'FAILED'`;
+      return rows.length === 1;
+    });
     // Nobody has this participant: its document waits, and the overview names it.
     await deliver("0245:2120000099");
   });
   afterAll(async () => {
     await browser.close();
     await running.stop();
+    await receiver.close();
   });
 
   async function operator([colorScheme, width]: LooksOfPage): Promise<BrowserContext> {
@@ -140,6 +160,7 @@ describeBrowser("the console in a browser", (executablePath) => {
           ["console-find", context, at("/find?q=nobody")],
           ["console-reviews", context, at("/reviews")],
           ["console-webhooks", context, at("/webhooks")],
+          ["console-webhook", context, at(`/webhooks/${webhook}`)],
           ["console-firms", context, at("/firms")],
           ["console-firm", context, at(`/firms/${running.sandbox.sender.firmId}`)],
           ["console-firms-found", context, at("/firms?q=odos")],
@@ -154,4 +175,17 @@ describeBrowser("the console in a browser", (executablePath) => {
     },
     LOOKS_TIMEOUT_MS,
   );
+
+  test("a dead delivery of the Connector's webhook is sent again for a reason, and leaves the page", async () => {
+    const context = await operator(["light", 1280]);
+    const page = await context.newPage();
+    await page.goto(at(`/webhooks/${webhook}`));
+    receiver.script("/", status(200));
+    await page.getByLabel(/^Reason to send delivery \S+ again$/).fill("its server is back");
+    await page.getByRole("button", { name: /^Send delivery \S+ again$/ }).click();
+    await page.getByText("Done: replay.").waitFor();
+    expect(await page.getByRole("button", { name: /^Send delivery/ }).count()).toBe(0);
+    await eventually("the event has come again", () => receiver.calls.length === 2);
+    await context.close();
+  });
 });

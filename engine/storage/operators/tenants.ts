@@ -46,15 +46,19 @@ interface DeadDelivery {
   readonly createdAt: Date;
 }
 
-/** Of one subscription, newest first; those that somebody has settled are left out. */
+/** Of one subscription, newest first, without tests, what somebody has settled or sent again, and what was taken. */
 export const listDeadDeliveries = (sql: Sql, subscriptionId: string): PromiseLike<DeadDelivery[]> => sql<
   DeadDelivery[]
 >`
-  select id, subscription_id as "subscriptionId", event, document_id as "documentId", attempts,
-    response_status as "responseStatus", created_at as "createdAt"
-  from webhook_delivery
-  where subscription_id = ${subscriptionId} and status = 'FAILED' and resolved_at is null and test_run_id is null
-  order by position desc limit ${LIMITS.operator_page_max}`;
+  select d.id, d.subscription_id as "subscriptionId", d.event, d.document_id as "documentId", d.attempts,
+    d.response_status as "responseStatus", d.created_at as "createdAt"
+  from webhook_delivery as d
+  where d.subscription_id = ${subscriptionId} and d.status = 'FAILED' and d.resolved_at is null and d.test_data is null
+    and not exists (
+      select 1 from webhook_delivery as other
+      where other.subscription_id = d.subscription_id and other.event_id = d.event_id
+        and (other.position > d.position or other.status = 'SUCCESS'))
+  order by d.position desc limit ${LIMITS.operator_page_max}`;
 
 /** The subscription of a delivery; undefined where there is no such delivery. */
 export async function findSubscriptionOf(sql: Sql, deliveryId: string): Promise<string | undefined> {

@@ -45,11 +45,30 @@ const known = <T>(value: T | undefined): T => {
   return value;
 };
 
-/** The owner of a subscription to the events of one firm. @throws Refusal NOT_FOUND, also for one of the Connector */
-async function ownerOf({ sql }: Parts, id: string): Promise<SubscriptionOwner> {
+/** Whose a subscription is; the Connector's webhook is of no firm. @throws Refusal NOT_FOUND */
+async function holderOf({ sql }: Parts, id: string) {
   const webhook = known(await orTemporary(findWebhook(sql, id)));
-  const [firmId, integratorId] = [parseFirmId(webhook.firmId ?? ""), parseIntegratorId(webhook.integratorId ?? "")];
+  return { firmId: parseFirmId(webhook.firmId ?? ""), integratorId: parseIntegratorId(webhook.integratorId ?? "") };
+}
+
+/** The owner of a subscription to the events of one firm. @throws Refusal NOT_FOUND, also for one of the Connector */
+async function ownerOf(parts: Parts, id: string): Promise<SubscriptionOwner> {
+  const { firmId, integratorId } = await holderOf(parts, id);
   return { firmId: known(firmId), integratorId };
+}
+
+/** Sends a dead delivery again, repeated forms once. @throws Refusal, as the interface of its owner does */
+async function sendAgain(parts: Parts, subscription: string, id: string): Promise<void> {
+  const { firmId, integratorId } = await holderOf(parts, subscription);
+  if (firmId !== undefined) await parts.webhooks.replay({ owner: { firmId, integratorId }, id });
+  else
+    await parts.webhooks.replayAccountDelivery(known(integratorId), {
+      deliveryId: id,
+      // Whether an event may come twice is known by whose receiver it is.
+      confirmSuccessfulReplay: false,
+      // One key for all forms about one delivery, because a dead letter of a firm is sent again once as well.
+      idempotencyKey: `console/${id}`,
+    });
 }
 
 const decision = (name: OnboardingDecision): ActionRow => ({
@@ -119,7 +138,7 @@ const ACTIONS: Readonly<Record<string, ActionRow>> = {
     run: async (parts, { id }) => {
       const delivery = known(parseUuid(id));
       const subscription = known(await orTemporary(findSubscriptionOf(parts.sql, delivery)));
-      await parts.webhooks.replay({ owner: await ownerOf(parts, subscription), id: delivery });
+      await sendAgain(parts, subscription, delivery);
       return `/console/webhooks/${subscription}?done=replay`;
     },
   },

@@ -169,6 +169,8 @@ async function webhooks({ sql }: Parts): Promise<Sheet> {
   };
 }
 
+const OFF = "Nothing is sent again while this webhook is off; its owner switches it on.";
+
 async function webhookSheet({ sql }: Parts, id: string): Promise<Sheet | undefined> {
   const webhook = await orTemporary(findWebhook(sql, id));
   if (webhook === undefined) return undefined;
@@ -177,6 +179,7 @@ async function webhookSheet({ sql }: Parts, id: string): Promise<Sheet | undefin
   return {
     title: "Webhook",
     at: "/console/webhooks",
+    ...(dead.length > 0 && !webhook.active ? { lead: OFF } : {}),
     facts: [
       ["Subscription", id],
       ["Firm", webhook.firmId ?? "all of its integrator (Connector)"],
@@ -204,7 +207,7 @@ async function webhookSheet({ sql }: Parts, id: string): Promise<Sheet | undefin
       ...(ofFirm && webhook.active
         ? [{ path: "actions/switch-off-webhook", id, words: "switch this webhook off" }]
         : []),
-      ...(ofFirm && webhook.active
+      ...(webhook.active
         ? dead.map((one) => ({ path: "actions/replay-delivery", id: one.id, words: `send delivery ${one.id} again` }))
         : []),
     ],
