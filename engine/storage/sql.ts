@@ -56,15 +56,6 @@ function targetOf(text: string): PostgresTarget {
   return { hosts, path, tls: mode === "false" ? "disable" : isTlsMode(mode) ? mode : "verify-full" };
 }
 
-/**
- * Behind a pooler that gives a session to each statement in turn, a connection asks for nothing before it has its
- * answer: PgBouncer takes the session back at the end of the first statement, and what is said on it about the second,
- * which postgres.js has only described by then, reaches nobody, so that it waits for ever.
- * @source docs/deploy.md, A pooler; issue 759 of PgBouncer
- */
-const pipelineOf = (url: string): { readonly max_pipeline?: number } =>
-  new URL(url).searchParams.get("prepare") === "false" ? { max_pipeline: 0 } : {};
-
 /** Opens a pool; nothing connects before the first statement. */
 export function openSql(options: SqlOptions): Sql {
   const { url, ...unix } = connectionTarget(options.url);
@@ -72,8 +63,9 @@ export function openSql(options: SqlOptions): Sql {
     ...unix,
     // TLS is a matter of the sockets.
     ssl: false,
-    ...{ socket: socketsTo(targetOf(options.url)) },
-    ...pipelineOf(options.url),
+    // A connection asks for nothing before it has its answer. PgBouncer takes a session back at the end of a statement,
+    // and what is said on it of the next one, which is only described by then, reaches nobody: it waits for ever.
+    ...{ socket: socketsTo(targetOf(options.url)), max_pipeline: 0 },
     max: options.connections ?? LIMITS.db_connections,
     connect_timeout: LIMITS.db_connect_timeout_s,
     ...(options.idle_s === undefined ? {} : { idle_timeout: options.idle_s }),

@@ -111,8 +111,8 @@ const entriesOf = async (id: string): Promise<readonly unknown[]> =>
 const replayAsOwner = (id: string, confirmSuccessfulReplay = false) =>
   connector("POST", `/webhook/deliveries/${id}/replay`, { confirmSuccessfulReplay }, { "idempotency-key": id });
 
-describe.each(KINDS)("a dead delivery of %s", (kind) => {
-  test("is sent again from its webhook's page for a reason, once however often the form is sent, and the record has it", async () => {
+describe.each(KINDS)("dead deliveries of %s at the console", (kind) => {
+  test("a dead delivery is sent again from its webhook's page for a reason, once however often the form is sent, and the record has it", async () => {
     const hook = hooks[kind];
     const gone = await dead(hook);
     const form = await formFor(hook, gone.id);
@@ -135,7 +135,7 @@ describe.each(KINDS)("a dead delivery of %s", (kind) => {
     expect((await visitor.get("/console/record")).text).toContain(`webhook_delivery ${gone.id}`);
   });
 
-  test("whose repeat has failed makes way for it, and the repeat is sent again as the first was", async () => {
+  test("a dead delivery whose repeat has failed makes way for it, and the repeat is sent again as the first was", async () => {
     const hook = hooks[kind];
     const gone = await dead(hook);
     await visitor.submit(await formFor(hook, gone.id), { reason: "try it" });
@@ -147,7 +147,7 @@ describe.each(KINDS)("a dead delivery of %s", (kind) => {
     expect((await settled(hook, ({ replayOf }) => replayOf === repeat.id)).status).toBe("SUCCESS");
   });
 
-  test("is not sent again while its webhook is off: its page says so, and a form of before is refused and recorded", async () => {
+  test("a dead delivery is not sent again while its webhook is off: its page says so, and a form of before is refused and recorded", async () => {
     const hook = hooks[kind];
     const gone = await dead(hook);
     const form = await formFor(hook, gone.id);
@@ -165,7 +165,7 @@ describe.each(KINDS)("a dead delivery of %s", (kind) => {
     expect(second).toMatch(/^operator.failed, webhook_delivery, too early, (CONNECTOR_)?WEBHOOK_INACTIVE$/);
   });
 
-  test("stays as it is when the form comes from another site, without its token, from nobody, or as a GET", async () => {
+  test("a dead delivery stays as it is when the form comes from another site, without its token, from nobody, or as a GET", async () => {
     const hook = hooks[kind];
     const gone = await dead(hook);
     const before = await deliveriesOf(hook);
@@ -183,7 +183,7 @@ describe.each(KINDS)("a dead delivery of %s", (kind) => {
     expect([await deliveriesOf(hook), await entriesOf(gone.id)]).toEqual([before, []]);
   });
 
-  test("is shown without what its document says, the path of its receiver and its secret", async () => {
+  test("a dead delivery is shown without what its document says, the path of its receiver and its secret", async () => {
     const hook = hooks[kind];
     const gone = await dead(hook);
     const form = await formFor(hook, gone.id);
