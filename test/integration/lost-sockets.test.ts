@@ -3,11 +3,11 @@
  * made between the error and the end of the socket; and the connection is made anew and used.
  */
 import { once } from "node:events";
-import { connect, createServer } from "node:net";
-import type { AddressInfo, Socket } from "node:net";
+import { connect, createServer, Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { createSecureContext, TLSSocket } from "node:tls";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { pemOf } from "../../engine/peppol/pki/certificate.js";
 import { connectionTarget, openSql } from "../../engine/storage/sql.js";
@@ -174,6 +174,83 @@ describe("TLS", () => {
       await expect(select(1)).rejects.toMatchObject({ code: "ECONNREFUSED" });
       await sql.end({ timeout: 0 });
     }
+  });
+});
+
+/** A message of the server's. @source PostgreSQL, Frontend/Backend Protocol, Message Formats */
+function message(kind: string, ...parts: readonly (string | number)[]): Buffer {
+  const body = Buffer.concat(parts.map((part) => (typeof part === "number" ? int32(part) : Buffer.from(part))));
+  return Buffer.concat([Buffer.from(kind), int32(body.length + 4), body]);
+}
+const int32 = (value: number): Buffer => {
+  const octets = Buffer.alloc(4);
+  octets.writeInt32BE(value);
+  return octets;
+};
+const READY = message("Z", "I");
+const BEGUN = Buffer.concat([message("R", 0), READY]);
+/** One parameter, and one column `n`, both integers of four octets. */
+const DESCRIBED = Buffer.concat([
+  message("1"),
+  message("t", "\0\x01", 23),
+  message("T", "\0\x01", "n\0", 0, "\0\0", 23, "\0\x04", -1, "\0\0"),
+]);
+const ANSWERED = Buffer.concat([message("2"), message("D", "\0\x01", 1, "7"), message("C", "SELECT 1\0"), READY]);
+const FATAL = message("E", "SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0");
+const PROTOCOL_3 = 0x00030000;
+
+describe("a server that ends the first session when it has described its statement", () => {
+  /** Protocol versions in the first words of every connection that said any. */
+  let openings: number[];
+  let connections: number;
+  /** What is said to the first statement that is to be described. */
+  let said: Buffer;
+  beforeEach(async () => {
+    openings = [];
+    connections = 0;
+    let described = 0;
+    const server = createServer((client) => {
+      let isOpen = false;
+      connections += 1;
+      client.on("error", () => undefined);
+      client.on("data", (octets) => {
+        if (!isOpen) {
+          isOpen = true;
+          const version = octets.readUInt32BE(4);
+          openings.push(version);
+          if (version === PROTOCOL_3) client.write(BEGUN);
+          else client.end();
+        } else if (octets[0] === "P".charCodeAt(0)) {
+          described += 1;
+          client.write(described === 1 ? said : DESCRIBED);
+        } else client.write(ANSWERED);
+      });
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    stop = () => server.close();
+    const { port } = server.address() as AddressInfo;
+    sql = openSql({ url: `postgres://kurier@127.0.0.1:${port}/kurier`, connections: 1, name: "lost-sockets" });
+  });
+
+  test("a session that ends in the middle of an answer fails its statement, and the next has a session at once", async () => {
+    said = Buffer.concat([DESCRIBED, FATAL]);
+    await expect(select(7)).rejects.toMatchObject({ code: "57P01" });
+    expect(await select(7)).toBe(7);
+    expect([connections, openings]).toEqual([2, [PROTOCOL_3, PROTOCOL_3]]);
+  });
+
+  test("what was about to be said on a socket that ends is said on none that comes later", async () => {
+    said = DESCRIBED;
+    const connecting = vi.spyOn(Socket.prototype, "connect");
+    expect(await select(7)).toBe(7);
+    const [socket] = connecting.mock.contexts as Socket[];
+    connecting.mockRestore();
+    // A socket closes at the end of a turn, and what is said behind its immediates leaves in the next one.
+    await turn();
+    socket?.destroy();
+    expect(await ends(select(7))).toBe("failed");
+    expect(await select(7)).toBe(7);
+    expect([...new Set(openings)]).toEqual([PROTOCOL_3]);
   });
 });
 

@@ -12,6 +12,7 @@ import type { FirmId, IntegratorId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { readFirmLicence, readIntegratorLicence } from "../../engine/billing/licences.js";
 import { meterAll, rebuildUsage, startMeter } from "../../engine/billing/meter.js";
+import { openSql } from "../../engine/storage/sql.js";
 import { listUsage, meterEvents } from "../../engine/storage/billing/usage.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createIntegrator, bindFirm } from "../../engine/identity/firms.js";
@@ -220,28 +221,21 @@ describe("what counts once", () => {
   });
 
   test("what is not committed yet is counted later, and nothing behind it is lost", async () => {
-    const open = db.another("holds a transaction open");
+    // With one connection a transaction is what is said between its beginning and its end.
+    const open = openSql({ url: db.url, name: "holds a transaction open", connections: 1 });
     const late = { id: randomUUID(), firm: 1, kinds: LIVES[0] ?? [], deliveredAt: NOW };
     const early = { id: randomUUID(), firm: 0, kinds: LIVES[0] ?? [], deliveredAt: NOW };
     await writeLives([{ ...late, kinds: [] }]);
-    let commit = (): void => undefined;
-    const waits = new Promise<void>((resolve) => {
-      commit = resolve;
-    });
-    const held = (open as unknown as { begin(use: (sql: typeof open) => Promise<void>): Promise<void> }).begin(
-      async (sql) => {
-        await sql`
-          insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at)
-          values (gen_random_uuid(), ${late.id}, ${firms[1] ?? ""}, 'document.delivered', 'system', true,
-            ${new Date(NOW)})`;
-        await writeLives([early]);
-        await meterAll({ sql: db.sql, clock });
-        expect(await metered()).toEqual({});
-        commit();
-      },
-    );
-    await waits;
-    await held;
+    await open`begin`;
+    await open`
+      insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at)
+      values (gen_random_uuid(), ${late.id}, ${firms[1] ?? ""}, 'document.delivered', 'system', true,
+        ${new Date(NOW)})`;
+    await writeLives([early]);
+    await meterAll({ sql: db.sql, clock });
+    expect(await metered()).toEqual({});
+    await open`commit`;
+    await open.end();
     await expectMetered([late, early], []);
   });
 });

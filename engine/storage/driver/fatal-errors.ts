@@ -54,7 +54,8 @@ export function failingAtFatal<S extends Duplex>(socket: S): S {
     const from = isReady ? endingFrom(octets) : -1;
     isReady ||= endsReady(octets);
     if (from < 0) return emit(event, octets);
-    if (from > 0) emit(event, octets.subarray(0, from));
+    // What stands before it is of use as a whole answer; half of one would be answered on a socket that is gone.
+    if (from > 0 && endsReady(octets.subarray(0, from))) emit(event, octets.subarray(0, from));
     emit("error", errorOf(octets.subarray(from)));
     socket.destroy();
     // Said now, for who hears the error and asks again at once must be given another connection.

@@ -13,7 +13,7 @@ import { ownTurn } from "../../base/memory/turns.js";
 const MARK = "-octets-";
 const NAME_LENGTH = MARK.length + randomUUID().length;
 /** Octets of the length of a message, or of a parameter. @source PostgreSQL, Message Formats */
-const INT32_BYTES = 4;
+export const INT32_BYTES = 4;
 /** Octets of a slice: whole groups of base64. */
 const SLICE = LIMITS.payload_slice_bytes - (LIMITS.payload_slice_bytes % 3);
 

@@ -13,7 +13,7 @@ import { connect as connectTls } from "node:tls";
 
 import { LIMITS } from "../../base/limits.js";
 import { failingAtFatal } from "./fatal-errors.js";
-import { writingLong } from "./long-parameters.js";
+import { INT32_BYTES, writingLong } from "./long-parameters.js";
 
 /** Where the server is; of several, each new connection goes to the next. */
 export interface PostgresTarget {
@@ -79,10 +79,10 @@ const SILENT_TURNS = 3;
 const silent = new WeakSet<Socket>();
 
 /**
- * Ends a socket on which postgres.js says nothing. What it was about to write when its last socket ended, 3.4.9 keeps
- * for the next connection, and then waits there for an answer to words that it has not sent, until it gives up after
- * `connect_timeout`. What it keeps grows with each connection, and goes out where it is a kilobyte: with the third or
- * fourth.
+ * Ends a socket on which postgres.js says nothing, and lets one begin with its beginning. What it was about to write
+ * when its last socket ended, 3.4.9 keeps for the next connection, and then waits there for an answer to words that it
+ * has not sent, until it gives up after `connect_timeout`. What it keeps grows with each connection, and goes out where
+ * it is a kilobyte: with the third or fourth, behind words of the connection that is gone.
  */
 function endingIfSilent<S extends Socket>(socket: S): S {
   const write = socket.write.bind(socket);
@@ -97,12 +97,21 @@ function endingIfSilent<S extends Socket>(socket: S): S {
     watch = setImmediate(look);
   };
   let watch = setImmediate(look);
-  const writeFirst: Socket["write"] = (...said: unknown[]): boolean => {
+  const writeFirst = (octets: Buffer, done?: (error?: Error | null) => void): boolean => {
     clearImmediate(watch);
     Object.assign(socket, { write });
-    return (write as (...said: unknown[]) => boolean)(...said);
+    return write(octets.subarray(beginningIn(octets)), done);
   };
   return Object.assign(socket, { write: writeFirst });
+}
+
+/** Protocol 3.0, and the first of its parameters as postgres.js says it. @source PostgreSQL, StartupMessage */
+const STARTUP = Buffer.from("\0\x03\0\0user\0", "latin1");
+
+/** Where the message begins by which a session is asked for, and which ends what was said; 0 where there is none. */
+function beginningIn(octets: Buffer): number {
+  const from = octets.lastIndexOf(STARTUP) - INT32_BYTES;
+  return from > 0 && octets.readUInt32BE(from) === octets.length - from ? from : 0;
 }
 
 const ended = (): Error => Object.assign(new Error("Postgres ended the connection."), { code: "CONNECTION_CLOSED" });
