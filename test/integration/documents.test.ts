@@ -286,7 +286,7 @@ test("a closed list that stands in a function costs nothing: plans are those of 
 describe("attempts and moves", () => {
   const now = Date.parse("2026-11-20T10:00:00Z");
   const queued = async (): Promise<DocumentId> => {
-    const document = newDocumentRow(firmId, SENDER);
+    const document = newDocumentRow(firmId, SENDER, { acceptedAt: now - 1 });
     await accept(document);
     return document.id;
   };

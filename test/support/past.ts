@@ -21,6 +21,7 @@ import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { readStreamStatus } from "../../engine/storage/stream.js";
 import { addPast } from "../../bench/scale/past.js";
+import { eventually } from "./eventually.js";
 import { freshDatabase } from "./postgres.js";
 import { newDocumentRow, seedFirm } from "./seed.js";
 
@@ -79,7 +80,18 @@ export async function readSoFar(sql: Sql): Promise<number> {
 
 export type Costs = Readonly<Record<string, number>>;
 
+/** Waits for the transactions that were under way, of whichever database of the server: feeds end before the oldest. */
+async function untilFeedsShowAll(sql: Sql): Promise<void> {
+  const [written] = await sql<{ readonly id: string }[]>`select pg_current_xact_id()::text as id`;
+  await eventually("the feeds show what was written", async () => {
+    const [row] = await sql<{ readonly shown: boolean }[]>`
+      select ${written?.id ?? "0"}::xid8 < pg_snapshot_xmin(pg_current_snapshot()) as shown`;
+    return row?.shown;
+  });
+}
+
 async function costs(sql: Sql, firmId: FirmId): Promise<Costs> {
+  await untilFeedsShowAll(sql);
   const found: Record<string, number> = {};
   for (const [name, ask] of Object.entries(QUESTIONS)) {
     await ask(sql, firmId);

@@ -61,7 +61,8 @@ export function newDocumentRow(firmId: FirmId, sender: string, changes: Partial<
     as4MessageId: `${id}@test`,
     sbdhInstanceId: randomUUID(),
     validationResult: { errors: [], warnings: [] },
-    acceptedAt: Date.parse("2026-11-20T09:00:00.123Z"),
+    // A document that has been due for days is claimed by whoever comes first.
+    acceptedAt: systemClock.now(),
     payloadKeyId: "k1",
     payloadSealed: Buffer.from("sealed"),
     payloadBytes: 6,
