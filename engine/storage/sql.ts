@@ -12,7 +12,9 @@ import { tracedStatements } from "../base/tracing/statements.js";
 import { arrayTypes } from "./driver/array-types.js";
 import { isTlsMode, socketsTo } from "./driver/sockets.js";
 import type { PostgresTarget } from "./driver/sockets.js";
-import { mendAnswers } from "./driver/whole-answers.js";
+import { mendStatements } from "./driver/statements.js";
+import { answerWhole } from "./driver/whole-answers.js";
+import { countAsked, endingWhole } from "./driver/whole-ends.js";
 
 /** A pool that runs single statements. `begin` and `reserve` are not offered on purpose. */
 export type Sql = postgres.ISql & Pick<postgres.Sql, "end" | "listen">;
@@ -89,8 +91,8 @@ export function openSql(options: SqlOptions): Sql {
       TimeZone: "UTC",
     },
   });
-  mendAnswers(client);
-  return tracedStatements(client);
+  mendStatements(client, [answerWhole, countAsked]);
+  return tracedStatements(endingWhole(client));
 }
 
 /**

@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { pruneDeliveries } from "../../engine/storage/events/repairs.js";
 import { BUYER, connectorCalls, connectorInvoice } from "../support/connector.js";
 import type { ConnectorCall } from "../support/connector.js";
 import { memberOf, passTime } from "../support/connector-receiver.js";
@@ -218,6 +219,27 @@ test("an operator sends no event of the Connector twice: one that is under way, 
   const again = memberOf(await replayAsOwner(repeat, true), "deliveryId");
   expect((await settled(hook, ({ id }) => id === again)).status).toBe("FAILED");
   expect((await sheetOf(hook)).text).not.toContain(again);
+});
+
+test("what a repeat has delivered stays known as long as the dead delivery that it repeats", async () => {
+  const hook = hooks["the Connector's webhook"];
+  const gone = await dead(hook);
+  const form = await formFor(hook, gone.id);
+  receiver.script(hook.path, status(200));
+  await visitor.submit(form, { reason: "its server is back" });
+  await settled(hook, ({ replayOf }) => replayOf === gone.id);
+  for (const [days, left, words] of [
+    [29, 2, "took this event already"],
+    [31, 0, "There is no such object."],
+  ] as const) {
+    for (const table of ["webhook_delivery", "connector_request"])
+      await t.db.sql`update ${t.db.sql(table)} set created_at = now() - ${days} * interval '1 day'`;
+    await pruneDeliveries(t.db.sql);
+    const known = await deliveriesOf(hook);
+    expect(known.filter(({ eventId }) => eventId === gone.eventId)).toHaveLength(left);
+    expect((await sheetOf(hook)).text).not.toContain(gone.id);
+    expect((await visitor.submit(form, { reason: "once more" })).text).toContain(words);
+  }
 });
 
 test("tests of a receiver, and repeats of them, are no dead deliveries to an operator", async () => {

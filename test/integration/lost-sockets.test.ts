@@ -204,11 +204,21 @@ describe("a server that ends the first session when it has described its stateme
   let openings: number[];
   let connections: number;
   /** What is said to the first statement that is to be described. */
-  let said: Buffer;
+  let said: readonly Buffer[];
+  /** What is said to the first statement that is to be run. */
+  let answered: readonly Buffer[];
   beforeEach(async () => {
     openings = [];
     connections = 0;
-    let described = 0;
+    answered = [ANSWERED];
+    let [described, ran] = [0, 0];
+    // Each piece arrives by itself.
+    const say = async (client: Socket, pieces: readonly Buffer[]): Promise<void> => {
+      for (const piece of pieces) {
+        client.write(piece);
+        for (let turns = 0; turns < 5; turns += 1) await turn();
+      }
+    };
     const server = createServer((client) => {
       let isOpen = false;
       connections += 1;
@@ -222,9 +232,13 @@ describe("a server that ends the first session when it has described its stateme
           else client.end();
         } else if (octets[0] === "P".charCodeAt(0)) {
           described += 1;
-          client.write(described === 1 ? said : DESCRIBED);
-        } else client.write(ANSWERED);
+          void say(client, described === 1 ? said : [DESCRIBED]);
+        } else {
+          ran += 1;
+          void say(client, ran === 1 ? answered : [ANSWERED]);
+        }
       });
+      client.setNoDelay();
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
     stop = () => server.close();
@@ -233,14 +247,43 @@ describe("a server that ends the first session when it has described its stateme
   });
 
   test("a session that ends in the middle of an answer fails its statement, and the next has a session at once", async () => {
-    said = Buffer.concat([DESCRIBED, FATAL]);
+    said = [Buffer.concat([DESCRIBED, FATAL])];
     await expect(select(7)).rejects.toMatchObject({ code: "57P01" });
     expect(await select(7)).toBe(7);
     expect([connections, openings]).toEqual([2, [PROTOCOL_3, PROTOCOL_3]]);
   });
 
+  test.each([1, 4, 5, 6, 13, FATAL.length - 1])(
+    "the last words of a session are understood however they are cut: behind octet %i",
+    async (cut) => {
+      said = [DESCRIBED];
+      answered = [Buffer.concat([message("2"), FATAL.subarray(0, cut)]), FATAL.subarray(cut)];
+      await expect(select(7)).rejects.toMatchObject({ code: "57P01", severity: "FATAL" });
+      expect(await select(7)).toBe(7);
+      expect(openings).toEqual([PROTOCOL_3, PROTOCOL_3]);
+    },
+  );
+
+  test("an answer that has come whole is given, whatever Postgres says between it and the end of the session", async () => {
+    const notice = message("N", "SNOTICE\0VNOTICE\0C00000\0Mgoing\0\0");
+    said = [DESCRIBED];
+    answered = [Buffer.concat([ANSWERED, notice, message("S", "TimeZone\0UTC\0"), FATAL])];
+    expect(await select(7)).toBe(7);
+    expect(await select(7)).toBe(7);
+    expect([connections, openings]).toEqual([2, [PROTOCOL_3, PROTOCOL_3]]);
+  });
+
+  test("an error that ends no session is one statement's, however it is cut", async () => {
+    const error = message("E", "SERROR\0VERROR\0C22012\0Mdivision by zero, said VFATAL\0\0");
+    said = [DESCRIBED];
+    answered = [message("2"), error.subarray(0, 3), error.subarray(3, 20), error.subarray(20), READY];
+    await expect(select(7)).rejects.toMatchObject({ code: "22012", severity: "ERROR" });
+    expect(await select(7)).toBe(7);
+    expect(connections).toBe(1);
+  });
+
   test("what was about to be said on a socket that ends is said on none that comes later", async () => {
-    said = DESCRIBED;
+    said = [DESCRIBED];
     const connecting = vi.spyOn(Socket.prototype, "connect");
     expect(await select(7)).toBe(7);
     const [socket] = connecting.mock.contexts as Socket[];

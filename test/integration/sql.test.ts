@@ -103,6 +103,42 @@ describe("answers of a connection whose last statement ended in the middle of it
   });
 });
 
+describe("a pool that ends", () => {
+  const nap = (sql: Sql, seconds: number): Promise<unknown> =>
+    sql`select pg_sleep(${seconds})`.then(
+      () => "answered",
+      (error: unknown) => codeIn(error),
+    );
+  const codeIn = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : error);
+  const sessions = (name: string): Promise<number> =>
+    database.sql`select 1 from pg_stat_activity where application_name = ${name}`.then(({ length }) => length);
+
+  test.each([{}, { timeout: 30 }])(
+    "what was asked of it before is answered, and later nothing, with %j",
+    async (time) => {
+      const sql = openSql({ url: database.url, connections: 1, name: "ending" });
+      const answers = [1, 2, 3].map(() => nap(sql, 0.05));
+      const ended = Promise.all([sql.end(time), sql.end(time)]);
+      const late = nap(sql, 0);
+      expect([await late, ...(await Promise.all(answers))]).toEqual(["CONNECTION_ENDED", ...Array(3).fill("answered")]);
+      await ended;
+      await eventually("its session has ended", async () => (await sessions("ending")) === 0);
+    },
+  );
+
+  test("what has no answer in time fails with what waits behind it, and no session is opened for it any more", async () => {
+    const sql = openSql({ url: database.url, connections: 1, name: "ending late" });
+    const answers = [1, 2, 3].map(() => nap(sql, 30));
+    await eventually("the first is under way", async () => (await sessions("ending late")) === 1);
+    await sql.end({ timeout: 0.05 });
+    expect(await Promise.all(answers)).toEqual(Array(3).fill("CONNECTION_DESTROYED"));
+    const told = await database.sql<{ readonly pid: number }[]>`
+      select pid, pg_terminate_backend(pid) from pg_stat_activity where application_name = 'ending late'`;
+    expect(told.length).toBeLessThanOrEqual(1);
+    await eventually("its session has ended", async () => (await sessions("ending late")) === 0);
+  });
+});
+
 test("no plan of ours is compiled, also where the server would compile every plan", async () => {
   const [{ name } = { name: "" }] = await database.sql<{ readonly name: string }[]>`select current_database() as name`;
   for (const setting of ["jit = on", "jit_above_cost = 0", "jit_inline_above_cost = 0", "jit_optimize_above_cost = 0"])

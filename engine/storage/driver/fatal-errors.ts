@@ -9,28 +9,55 @@ import type { Duplex } from "node:stream";
 /** @source PostgreSQL, Frontend/Backend Protocol, Message Formats: ErrorResponse and ReadyForQuery */
 const ERROR = "E".charCodeAt(0);
 const READY = "Z".charCodeAt(0);
-const READY_LENGTH = 6;
 const HEAD_LENGTH = 5;
-/** Severities behind which a session ends, as the field names them that is never translated. */
-const ENDINGS = ["VFATAL\0", "VPANIC\0"].map((field) => Buffer.from(field, "latin1"));
-/** Farthest from its beginning that a message of error names its severity: behind the same in another language. */
-const SEVERITY_WITHIN = 128;
+/** Severities behind which a session ends, in the field that is never translated. */
+const ENDINGS: ReadonlySet<unknown> = new Set(["FATAL", "PANIC"]);
+const NONE = Buffer.alloc(0);
 
-const endsReady = (octets: Buffer): boolean =>
-  octets.length >= READY_LENGTH && octets[octets.length - READY_LENGTH] === READY;
+/** What to make of octets of Postgres. */
+interface Heard {
+  /** To be handed on: whole answers only, where the session ends here. */
+  readonly octets: Buffer;
+  /** The last words of the session. */
+  readonly ending: Error | undefined;
+}
 
-/** Where an error begins that ends the session, and with it what Postgres has said; -1 where there is none. */
-function endingFrom(octets: Buffer): number {
-  // A message of error ends with an empty field behind a text, which few other messages do.
-  if (octets.at(-1) !== 0 || octets.at(-2) !== 0) return -1;
-  const severity = Math.max(...ENDINGS.map((field) => octets.lastIndexOf(field)));
-  for (let from = severity - HEAD_LENGTH; from >= 0 && severity - from < SEVERITY_WITHIN; from -= 1)
-    if (octets[from] === ERROR && from + 1 + octets.readUInt32BE(from + 1) === octets.length) return from;
-  return -1;
+/** Finds the messages in what comes from Postgres, however it is cut, and keeps back an error that is not whole yet. */
+class Messages {
+  /** The head of a message that has not come whole, or the beginning of an error. */
+  #kept: Buffer = NONE;
+  /** Octets still to come of a message whose beginning has been handed on. */
+  #left = 0;
+  /** Before that postgres.js hears everything itself: what it makes of an error then is right. */
+  #isReady = false;
+
+  hear(more: Buffer): Heard {
+    const octets = this.#kept.length === 0 ? more : Buffer.concat([this.#kept, more]);
+    this.#kept = NONE;
+    let at = Math.min(this.#left, octets.length);
+    this.#left -= at;
+    let answered = 0;
+    while (at < octets.length) {
+      const end = at + HEAD_LENGTH <= octets.length ? at + 1 + octets.readUInt32BE(at + 1) : Infinity;
+      if (end > octets.length) {
+        if (end < Infinity && octets[at] !== ERROR) this.#left = end - octets.length;
+        else this.#kept = octets.subarray(at);
+        break;
+      }
+      if (octets[at] === READY) [this.#isReady, answered] = [true, end];
+      if (octets[at] === ERROR && this.#isReady) {
+        const error = errorOf(octets.subarray(at, end));
+        // Half of an answer would be answered on a socket that is gone.
+        if (ENDINGS.has(error.severity)) return { octets: octets.subarray(0, answered), ending: error };
+      }
+      at = end;
+    }
+    return { octets: octets.subarray(0, octets.length - this.#kept.length), ending: undefined };
+  }
 }
 
 /** The error of a message, with the members that callers ask for. */
-function errorOf(message: Buffer): Error {
+function errorOf(message: Buffer): Error & { readonly severity: string | undefined } {
   const fields = new Map(
     message
       .toString("utf8", HEAD_LENGTH)
@@ -41,22 +68,17 @@ function errorOf(message: Buffer): Error {
   return Object.assign(new Error(text), { code, severity });
 }
 
-/**
- * Lets a session that Postgres ends fail what is under way on its socket. Until a session is ready postgres.js hears
- * everything itself: what it makes of an error then is right.
- */
+/** Lets a session that Postgres ends fail what is under way on its socket. */
 export function failingAtFatal<S extends Duplex>(socket: S): S {
   const emit = socket.emit.bind(socket);
-  let isReady = false;
+  const messages = new Messages();
   const emitWhole = (event: string | symbol, ...values: unknown[]): boolean => {
-    const [octets] = values;
-    if (event !== "data" || !Buffer.isBuffer(octets)) return emit(event, ...values);
-    const from = isReady ? endingFrom(octets) : -1;
-    isReady ||= endsReady(octets);
-    if (from < 0) return emit(event, octets);
-    // What stands before it is of use as a whole answer; half of one would be answered on a socket that is gone.
-    if (from > 0 && endsReady(octets.subarray(0, from))) emit(event, octets.subarray(0, from));
-    emit("error", errorOf(octets.subarray(from)));
+    const [heard] = values;
+    if (event !== "data" || !Buffer.isBuffer(heard)) return emit(event, ...values);
+    const { octets, ending } = messages.hear(heard);
+    const isTaken = octets.length === 0 || emit(event, octets);
+    if (ending === undefined) return isTaken;
+    emit("error", ending);
     socket.destroy();
     // Said now, for who hears the error and asks again at once must be given another connection.
     return emit("close", false);
