@@ -27,7 +27,7 @@ const arrival: Loader = async (of) => {
     of("validate") as Promise<(input: ValidateInput) => Promise<Report>>,
   ]);
   return async ({ work, ...input }: ArrivalTask) =>
-    withoutBackingStore(await takeArrival(jobs.open(input, HERE), work, validate));
+    withoutBackingStore(await takeArrival(jobs.open(input, HERE), input.bytes.length, work, validate));
 };
 
 /** Loaded with the first look-up. */

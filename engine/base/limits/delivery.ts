@@ -126,6 +126,8 @@ export const DELIVERY_LIMITS = {
    * instead of three. A larger one would keep its receipt waiting.
    */
   verdict_at_once_bytes_max: 256 * KiB,
+  /** Nor does a longer one that has no more marks than those usually have: the rest of it is an attachment. Ours. */
+  verdict_at_once_marks_max: 8_000,
   verdict_at_once_ms: 200,
   /**
    * A document that is sent is judged by the rules of later days too, which costs its time once more for each; a larger

@@ -1,6 +1,6 @@
 /**
  * The one job in which a worker takes a message in: opens it, reads what is in it, packs it for the store and judges a
- * document of ordinary size. Runs in worker threads alone; who asks for it is arrival-workers.ts.
+ * document that is judged quickly. Runs in worker threads alone; who asks for it is arrival-workers.ts.
  */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
@@ -17,6 +17,8 @@ import { isJudged } from "./judged.js";
 export interface ArrivalWork {
   /** Payloads of at most so many octets are judged here. */
   readonly bytesMax: number;
+  /** So are longer ones with at most so many marks, of messages of more octets than that. */
+  readonly marksMax: number;
   /** How documents are judged; absent where they are to be stored without a verdict. */
   readonly judge?: ValidateOptions;
   readonly gzipLevel: number;
@@ -24,20 +26,41 @@ export interface ArrivalWork {
 
 type Validate = (input: ValidateInput) => Report | Promise<Report>;
 
-/** Takes one message in. */
+/** Takes one message in. @param bytes  octets of the message */
 export async function takeArrival(
   opening: ReturnType<As4Jobs["open"]>,
+  bytes: number,
   work: ArrivalWork,
   validate: Validate,
 ): Promise<ArrivedMessage | RefusedArrival> {
   const opened = await opening;
   if (opened.kind === "refused" || opened.content === undefined || "kind" in opened.content) return opened;
-  return { ...opened, content: await judgedAndPacked(opened.content, work, validate) };
+  return { ...opened, content: await judgedAndPacked(opened.content, bytes, work, validate) };
 }
+
+const MARK = "<".charCodeAt(0);
+
+/** Whether there are more of the mark that begins each tag. */
+function hasMoreMarks(payload: Buffer, marksMax: number): boolean {
+  let at = -1;
+  for (let marks = 0; marks <= marksMax; marks += 1) {
+    at = payload.indexOf(MARK, at + 1);
+    if (at < 0) return false;
+  }
+  return true;
+}
+
+/**
+ * Whether a document is judged quickly. What is long and has few marks is an attachment for the most part, of which the
+ * rules ask little; but where a message is small others are judged in the same batch, and wait for what it unpacks to.
+ */
+const isQuick = (payload: Buffer, bytes: number, { bytesMax, marksMax }: ArrivalWork): boolean =>
+  payload.length <= bytesMax || (bytes > bytesMax && !hasMoreMarks(payload, marksMax));
 
 async function judgedAndPacked(
   content: InboundExchange,
-  { bytesMax, judge, gzipLevel: level }: ArrivalWork,
+  bytes: number,
+  work: ArrivalWork,
   validate: Validate,
 ): Promise<InboundExchange> {
   const { payload, documentTypeId } = content;
@@ -46,8 +69,9 @@ async function judgedAndPacked(
     ...content,
     payload: { ...packed, length: payload.length },
   });
-  const isQuick = payload.length <= bytesMax;
-  if (judge === undefined || !isQuick || classifyInbound(documentTypeId) !== "business" || !isJudged(documentTypeId))
+  const { judge, gzipLevel: level } = work;
+  const isRuled = classifyInbound(documentTypeId) === "business" && isJudged(documentTypeId);
+  if (judge === undefined || !isRuled || !isQuick(payload, bytes, work))
     return pack({ sha256: sha256Hex(payload), compressed: gzipSync(payload, { level }) });
   const begun = systemClock.monotonic();
   const judging = validate({ bytes: payload, options: { ...judge, compressLevel: level } });

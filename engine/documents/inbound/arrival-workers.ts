@@ -71,7 +71,11 @@ export function smpWorkers(pool: WorkersOptions["pool"]): SmpReader {
 /** Makes the port through which messages are opened, built and judged by workers. */
 export function as4Workers({ pool, clock, metrics, rulesDir, onJudged }: WorkersOptions): As4Jobs {
   const ask = askOf(pool);
-  const work: ArrivalWork = { bytesMax: LIMITS.verdict_at_once_bytes_max, gzipLevel: LIMITS.payload_gzip_level };
+  const work: ArrivalWork = {
+    bytesMax: LIMITS.verdict_at_once_bytes_max,
+    marksMax: LIMITS.verdict_at_once_marks_max,
+    gzipLevel: LIMITS.payload_gzip_level,
+  };
   const judging = (): ArrivalWork => ({
     ...work,
     judge: {

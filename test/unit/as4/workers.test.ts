@@ -1,5 +1,5 @@
 /** Goal: each step of an exchange of messages is one job of the engine's workers, from which facts come back. */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { createMetrics } from "../../../engine/base/metrics.js";
@@ -139,8 +139,30 @@ test("an exchange is three jobs: a message built, taken in with its verdict and 
   expect(asked).toEqual(["as4.departure", "as4.arrival", "as4.answer"]);
 });
 
-test("a document that is too large to be judged at once arrives byte for byte, packed, without a verdict", async () => {
-  const payload = invoice(400);
+/** An invoice with a file of random octets, which no message makes smaller than they are. */
+const withFile = (plain: Buffer): Buffer => {
+  const file = randomBytes(LIMITS.verdict_at_once_bytes_max).toString("base64");
+  const reference = `<cac:AdditionalDocumentReference><cbc:ID>1</cbc:ID><cac:Attachment><cbc:EmbeddedDocumentBinaryObject
+    mimeCode="application/pdf" filename="1.pdf">${file}</cbc:EmbeddedDocumentBinaryObject></cac:Attachment></cac:AdditionalDocumentReference>`;
+  return Buffer.from(plain.toString().replace("<cac:AccountingSupplierParty>", `${reference}$&`));
+};
+
+test("a document that is long for its file alone is judged where its message is opened", async () => {
+  const payload = withFile(invoice());
+  const { judged: verdict, payload: stored } = contentOf(await arrived(await ready(payload)));
+  expect(verdict?.report).toMatchObject({ valid: true, payloadSha256: sha256Hex(payload) });
+  expect(plainOf(stored).equals(payload)).toBe(true);
+});
+
+test.each([
+  ["has many lines", () => invoice(400)],
+  ["has many lines and a file", () => withFile(invoice(400))],
+  [
+    "is long where its message is short",
+    () => Buffer.from(`${invoice().toString()}<!--${" ".repeat(LIMITS.verdict_at_once_bytes_max)}-->`),
+  ],
+])("a document that %s arrives byte for byte, packed, without a verdict", async (_what, make) => {
+  const payload = make();
   expect(payload.length).toBeGreaterThan(LIMITS.verdict_at_once_bytes_max);
   const content = contentOf(await arrived(await ready(payload)));
   expect(content.payload).toMatchObject({ sha256: sha256Hex(payload), length: payload.length });
