@@ -20,9 +20,9 @@ import type { Scope } from "../engine/base/scopes.js";
 import { openSql } from "../engine/storage/sql.js";
 import type { Sql } from "../engine/storage/sql.js";
 
-/** As `npm start` starts it; D-289 and D-384 say what for. */
+/** As `npm start` starts it; D-289, D-384 and D-424 say what for. */
 export const AS_NPM_START = {
-  nodeOptions: [`--v8-pool-size=${Math.floor(availableParallelism() / 2)}`],
+  nodeOptions: ["--max-semi-space-size=16", `--v8-pool-size=${Math.floor(availableParallelism() / 2)}`],
   env: { MALLOC_MMAP_THRESHOLD_: "131072", MALLOC_ARENA_MAX: "2" },
 } as const;
 

@@ -53,6 +53,10 @@ test("a document judged in a worker gets the report it would get in this thread,
   expect(bytes.equals(copy)).toBe(true);
 });
 
+test("a worker's heap has the bounds that it is given, whatever Node.js would give it", async () => {
+  expect(await open({ heapMiB: { small: 100, large: 100 } }).ask("fixture.heap", {})).toEqual([100, 48]);
+});
+
 test("octets of a large result are handed over by the worker: nothing is cloned in a turn of the event loop", async () => {
   const workers = open();
   const bytes = Buffer.alloc(1_000_000, 7);
