@@ -89,6 +89,6 @@ test("no other connection counts a month, so that nothing else waits for a large
   const { ports } = statusBench(db, clock);
   const countSql = openCounting(db.url);
   await countSql.end({ timeout: 1 });
-  await expect(submitDueReports({ ...ports, countSql })).rejects.toThrow("CONNECTION_ENDED");
+  await expect(submitDueReports({ ...ports, countSql })).rejects.toMatchObject({ code: "CONNECTION_ENDED" });
   expect(await submitDueReports(ports)).toBe(2);
 });

@@ -1183,11 +1183,12 @@ table webhook_delivery
   constraint webhook_delivery_status_check: CHECK ((status = ANY (ARRAY['PENDING'::text, 'RETRYING'::text, 'SUCCESS'::text, 'FAILED'::text])))
   constraint webhook_delivery_subscription_id_fkey: FOREIGN KEY (subscription_id) REFERENCES webhook_subscription(id)
   constraint webhook_delivery_pkey: PRIMARY KEY (id)
-  index webhook_delivery_age_other: CREATE INDEX webhook_delivery_age_other ON public.webhook_delivery USING btree (created_at) WHERE ((status <> 'SUCCESS'::text) AND (scenario IS NULL))
-  index webhook_delivery_age_taken: CREATE INDEX webhook_delivery_age_taken ON public.webhook_delivery USING btree (created_at) WHERE ((status = 'SUCCESS'::text) AND (scenario IS NULL))
+  index webhook_delivery_age_first: CREATE INDEX webhook_delivery_age_first ON public.webhook_delivery USING btree (created_at) WHERE ((status = 'SUCCESS'::text) AND (replay_of IS NULL) AND (scenario IS NULL))
+  index webhook_delivery_age_rest: CREATE INDEX webhook_delivery_age_rest ON public.webhook_delivery USING btree (created_at) WHERE (((status <> 'SUCCESS'::text) OR (replay_of IS NOT NULL)) AND (scenario IS NULL))
   index webhook_delivery_age_test: CREATE INDEX webhook_delivery_age_test ON public.webhook_delivery USING btree (created_at) WHERE (scenario IS NOT NULL)
   index webhook_delivery_customer: CREATE INDEX webhook_delivery_customer ON public.webhook_delivery USING btree (subscription_id, customer_ref, "position") WHERE (customer_ref IS NOT NULL)
   index webhook_delivery_dead: CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (owner_id, firm_id, "position") WHERE ((status = 'FAILED'::text) AND (resolved_at IS NULL))
+  index webhook_delivery_dead_page: CREATE INDEX webhook_delivery_dead_page ON public.webhook_delivery USING btree (subscription_id, "position") WHERE ((status = 'FAILED'::text) AND (resolved_at IS NULL) AND (test_data IS NULL))
   index webhook_delivery_document: CREATE INDEX webhook_delivery_document ON public.webhook_delivery USING btree (document_id, subscription_id, place) WHERE (due_at IS NOT NULL)
   index webhook_delivery_due: CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL)
   index webhook_delivery_event: CREATE UNIQUE INDEX webhook_delivery_event ON public.webhook_delivery USING btree (subscription_id, event_id, COALESCE(replay_of, '00000000-0000-0000-0000-000000000000'::uuid))
@@ -3982,14 +3983,14 @@ begin
     delete from webhook_delivery as d where d.id in (
       (
         select o.id from webhook_delivery as o
-        where o.status = 'SUCCESS' and o.scenario is null
+        where o.status = 'SUCCESS' and o.replay_of is null and o.scenario is null
           and o.created_at < now() - p_success_ms * interval '1 millisecond'
         order by o.created_at limit p_limit
       )
       union all
       (
         select o.id from webhook_delivery as o
-        where o.status <> 'SUCCESS' and o.scenario is null
+        where (o.status <> 'SUCCESS' or o.replay_of is not null) and o.scenario is null
           and o.created_at < now() - p_other_ms * interval '1 millisecond'
         order by o.created_at limit p_limit
       )

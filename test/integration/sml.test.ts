@@ -118,7 +118,7 @@ describe("a server's answer", () => {
         return copy;
       };
     for (const at of [0, 1, 13])
-      expect(await resolve(() => ({ ...found, mangle: flip(at) }), 250)).toEqual({ kind: "failed", code: "GARBAGE" });
+      expect(await resolve(() => ({ ...found, mangle: flip(at) }), 600)).toEqual({ kind: "failed", code: "GARBAGE" });
     expect(
       await resolve(() => ({
         ...found,
