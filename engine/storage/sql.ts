@@ -17,7 +17,7 @@ import { answerWhole } from "./driver/whole-answers.js";
 import { countAsked, endingWhole } from "./driver/whole-ends.js";
 
 /** A pool that runs single statements. `begin` and `reserve` are not offered on purpose. */
-export type Sql = postgres.ISql & Pick<postgres.Sql, "end" | "listen">;
+export type Sql = postgres.ISql & Pick<postgres.Sql, "end">;
 export type Json = postgres.JSONValue;
 
 /** An element of an array parameter of type jsonb: its text, and null for what is not there. */
@@ -61,13 +61,14 @@ function targetOf(text: string): PostgresTarget {
 /** Opens a pool; nothing connects before the first statement. */
 export function openSql(options: SqlOptions): Sql {
   const { url, ...unix } = connectionTarget(options.url);
+  const life = new AbortController();
   const client = postgres(url, {
     ...unix,
     // TLS is a matter of the sockets.
     ssl: false,
     // A connection asks for nothing before it has its answer. PgBouncer takes a session back at the end of a statement,
     // and what is said on it of the next one, which is only described by then, reaches nobody: it waits for ever.
-    ...{ socket: socketsTo(targetOf(options.url)), max_pipeline: 0 },
+    ...{ socket: socketsTo(targetOf(options.url), life.signal), max_pipeline: 0 },
     max: options.connections ?? LIMITS.db_connections,
     connect_timeout: LIMITS.db_connect_timeout_s,
     ...(options.idle_s === undefined ? {} : { idle_timeout: options.idle_s }),
@@ -92,7 +93,11 @@ export function openSql(options: SqlOptions): Sql {
     },
   });
   mendStatements(client, [answerWhole, countAsked]);
-  return tracedStatements(endingWhole(client));
+  return tracedStatements(
+    endingWhole(client, () => {
+      life.abort();
+    }),
+  );
 }
 
 /**

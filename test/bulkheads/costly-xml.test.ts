@@ -6,15 +6,19 @@ import { serialize } from "node:v8";
 import { expect, test, vi } from "vitest";
 
 import { buildIfNeeded } from "../../deploy/build.mjs";
+import type { ParticipantId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { smpWorkers } from "../../engine/documents/inbound/arrival-workers.js";
 import { serviceGroupXml } from "../../engine/peppol/discovery/smp-document.js";
 import { readSbd } from "../../engine/peppol/envelope/read.js";
 import { RESPONSE_LIMITS } from "../../engine/peppol/responses/application-response.js";
+import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
 import { createPool, workerEntry } from "../../validators/pool.js";
 import type { JobOwner } from "../../validators/pool.js";
 import { readResponse } from "../../validators/responses.js";
+import { validateDocument } from "../../validators/validate.js";
 import { canonicalizeDocument } from "../../validators/xml/c14n.js";
+import { SCAN_LIMITS } from "../../validators/xml/limits.js";
 import { parseXml, XML_TREE_LIMITS } from "../../validators/xml/tree.js";
 import type { XmlDocument } from "../../validators/xml/tree.js";
 import { smpRecord, startDnsServer } from "../support/dns-server.js";
@@ -50,6 +54,50 @@ function declaring(prefixes: number, children: number): string {
   });
   return `${open.join("")}${'<c xmlns:p1="urn:c"><p1:d/></c>'.repeat(children)}${"</e>".repeat(depth)}`;
 }
+
+/** How often a long text is taken apart while `act` runs. */
+function longTextsRead(act: () => unknown): number {
+  const splits = vi.spyOn(String.prototype, "split");
+  const matches = vi.spyOn(RegExp.prototype, "exec");
+  try {
+    act();
+    const texts = [...splits.mock.contexts.map(String), ...matches.mock.calls.map(([text]) => text)];
+    return texts.filter(({ length }) => length >= LONG && length < 2 * LONG).length;
+  } finally {
+    splits.mockRestore();
+    matches.mockRestore();
+  }
+}
+const LONG = 1_000_000;
+const BLANKS = " ".repeat(LONG);
+const SAMPLE = sampleInvoice({
+  sender: "0245:1234567890" as ParticipantId,
+  receiver: "0245:1234567891" as ParticipantId,
+  ...{ senderName: "A", receiverName: "B", number: "1", issueDate: "2026-11-20", lines: 1 },
+});
+const PERIOD =
+  "<cac:InvoicePeriod><cbc:StartDate>2026-11-01</cbc:StartDate><cbc:EndDate>2026-11-30</cbc:EndDate></cac:InvoicePeriod>";
+
+test.each([
+  [
+    "the country of an address",
+    SAMPLE.replaceAll("<cbc:IdentificationCode>SK", `<cbc:IdentificationCode>DE${BLANKS}`),
+    (many: number) => "<cac:PaymentMeans/>".repeat(many),
+  ],
+  [
+    "the period of the document",
+    SAMPLE.replace("<cbc:BuyerReference>", `${PERIOD.replaceAll("2026-11", `${BLANKS}2026-11`)}$&`),
+    (many: number) => `<cac:InvoiceLine>${PERIOD}</cac:InvoiceLine>`.repeat(many),
+  ],
+])("%s is read as often for 200 elements that ask for it as for 20, however long it is", (_what, document, asking) => {
+  const work = (many: number): number => {
+    const bytes = Buffer.from(document.replace("<cac:TaxTotal>", `${asking(many)}$&`));
+    return longTextsRead(() => validateDocument(bytes, { limits: SCAN_LIMITS, day: "2026-11-20" }));
+  };
+  const few = work(20);
+  expect(few).toBeGreaterThan(0);
+  expect(work(200)).toBe(few);
+});
 
 test("8,000 prefixes around 2,000 declaring children are refused at the first declaration too many", () => {
   const bytes = Buffer.from(declaring(8_000, 2_000));

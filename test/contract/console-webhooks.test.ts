@@ -86,8 +86,11 @@ const settled = (hook: Hook, isIt: (row: Row) => boolean): Promise<Row> =>
   });
 
 /** An event that its receiver refuses for good, and the number of the invoice that it is about. */
-async function dead(hook: Hook): Promise<Row & { readonly number: string }> {
-  receiver.script(hook.path, status(422));
+const dead = (hook: Hook): ReturnType<typeof told> => told(hook, 422);
+
+/** An event that its receiver answers so. */
+async function told(hook: Hook, answer: number): Promise<Row & { readonly number: string }> {
+  receiver.script(hook.path, status(answer));
   const invoice = connectorInvoice(t.sandbox.receiver.participantId.replace(/^0245:/, ""));
   const id = memberOf(await connector("POST", "/documents", invoice), "id");
   return { ...(await settled(hook, ({ documentId }) => documentId === id)), number: String(invoice["number"]) };
@@ -221,25 +224,42 @@ test("an operator sends no event of the Connector twice: one that is under way, 
   expect((await sheetOf(hook)).text).not.toContain(again);
 });
 
-test("what a repeat has delivered stays known as long as the dead delivery that it repeats", async () => {
+test.each([
+  ["what a repeat has delivered", [422, 200]],
+  ["what was taken at once", [200, 422]],
+  ["what a repeat of a dead delivery has delivered, and another not", [422, 200, 422]],
+] as const)("%s is known as taken as long as a dead delivery of it is there", async (_what, [first, ...answers]) => {
   const hook = hooks["the Connector's webhook"];
-  const gone = await dead(hook);
-  const form = await formFor(hook, gone.id);
-  receiver.script(hook.path, status(200));
-  await visitor.submit(form, { reason: "its server is back" });
-  await settled(hook, ({ replayOf }) => replayOf === gone.id);
-  for (const [days, left, words] of [
-    [29, 2, "took this event already"],
-    [31, 0, "There is no such object."],
-  ] as const) {
-    for (const table of ["webhook_delivery", "connector_request"])
-      await t.db.sql`update ${t.db.sql(table)} set created_at = now() - ${days} * interval '1 day'`;
-    await pruneDeliveries(t.db.sql);
-    const known = await deliveriesOf(hook);
-    expect(known.filter(({ eventId }) => eventId === gone.eventId)).toHaveLength(left);
-    expect((await sheetOf(hook)).text).not.toContain(gone.id);
-    expect((await visitor.submit(form, { reason: "once more" })).text).toContain(words);
+  const { action, fields } = await formFor(hook, (await dead(hook)).id);
+  const one = await told(hook, first);
+  let last = one.id;
+  for (const answer of answers) {
+    receiver.script(hook.path, status(answer));
+    const repeat = memberOf(await replayAsOwner(last, true), "deliveryId");
+    await settled(hook, ({ id }) => id === repeat);
+    last = repeat;
   }
+  const known = async (): Promise<readonly Row[]> =>
+    (await deliveriesOf(hook)).filter(({ eventId }) => eventId === one.eventId);
+  const age = (days: number, statuses: readonly string[]): PromiseLike<unknown> =>
+    t.db.sql`update webhook_delivery set created_at = now() - ${days} * interval '1 day'
+      where event_id = ${one.eventId} and status = any (${[...statuses]}::text[])`;
+  const form = { action, fields: { ...fields, id: last } };
+  for (const [days, statuses] of [
+    [8, ["SUCCESS", "FAILED"]],
+    [31, ["SUCCESS"]],
+  ] as const) {
+    await age(days, statuses);
+    await t.db.sql`update connector_request set created_at = now() - interval '8 days'`;
+    await pruneDeliveries(t.db.sql);
+    expect(await known()).toHaveLength(1 + answers.length);
+    expect((await sheetOf(hook)).text).not.toContain(last);
+    expect((await visitor.submit(form, { reason: "once more" })).text).toContain("took this event already");
+  }
+  await age(31, ["FAILED"]);
+  await pruneDeliveries(t.db.sql);
+  await pruneDeliveries(t.db.sql);
+  expect(await known()).toEqual([]);
 });
 
 test("tests of a receiver, and repeats of them, are no dead deliveries to an operator", async () => {

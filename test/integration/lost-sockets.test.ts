@@ -10,6 +10,7 @@ import { createSecureContext, TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { pemOf } from "../../engine/peppol/pki/certificate.js";
+import { socketsTo } from "../../engine/storage/driver/sockets.js";
 import { connectionTarget, openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { eventually } from "../support/eventually.js";
@@ -273,6 +274,16 @@ describe("a server that ends the first session when it has described its stateme
     expect([connections, openings]).toEqual([2, [PROTOCOL_3, PROTOCOL_3]]);
   });
 
+  test.each([1, 4, 5])(
+    "an answer is whole with the last of its octets, also where %i of them come late",
+    async (late) => {
+      said = [DESCRIBED];
+      answered = [ANSWERED.subarray(0, -late), Buffer.concat([ANSWERED.subarray(-late), FATAL])];
+      expect(await select(7)).toBe(7);
+      expect(await select(7)).toBe(7);
+    },
+  );
+
   test("an error that ends no session is one statement's, however it is cut", async () => {
     const error = message("E", "SERROR\0VERROR\0C22012\0Mdivision by zero, said VFATAL\0\0");
     said = [DESCRIBED];
@@ -298,6 +309,22 @@ describe("a server that ends the first session when it has described its stateme
 });
 
 describe("a server that is hardly there", () => {
+  test("a pool that has ended makes no connection any more, also one that it was about to make", async () => {
+    const server = createServer((client) => client.end()).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const target = { hosts: [{ host: "127.0.0.1", port }], path: undefined, tls: "disable" } as const;
+    const came: Socket[] = [];
+    server.on("connection", (client) => came.push(client));
+    const late = await socketsTo(target, AbortSignal.abort())();
+    late.on("error", () => undefined);
+    await once(late, "close");
+    await once(connect(port, "127.0.0.1"), "close");
+    expect(came).toHaveLength(1);
+    sql = openSql({ url: `postgres://kurier@127.0.0.1:${port}/kurier`, connections: 1, name: "lost-sockets" });
+    server.close();
+  });
+
   test("an address that the system refuses at once is an error, and ends nobody", async () => {
     sql = openSql({ url: "postgres://kurier@255.255.255.255:5432/kurier", connections: 1, name: "lost-sockets" });
     await expect(select(1)).rejects.toMatchObject({ syscall: "connect" });

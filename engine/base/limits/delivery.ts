@@ -126,7 +126,7 @@ export const DELIVERY_LIMITS = {
    * instead of three. A larger one would keep its receipt waiting.
    */
   verdict_at_once_bytes_max: 256 * KiB,
-  /** Nor does a longer one that has no more marks than those usually have: the rest of it is an attachment. Ours. */
+  /** Nor does one that has no more octets than that beside its attached files, in so many tags at most. Ours. */
   verdict_at_once_marks_max: 8_000,
   verdict_at_once_ms: 200,
   /**

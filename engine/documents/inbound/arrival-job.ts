@@ -17,7 +17,7 @@ import { isJudged } from "./judged.js";
 export interface ArrivalWork {
   /** Payloads of at most so many octets are judged here. */
   readonly bytesMax: number;
-  /** So are longer ones with at most so many marks, of messages of more octets than that. */
+  /** So are those of messages of more octets, which beside their files have no more, in at most so many tags. */
   readonly marksMax: number;
   /** How documents are judged; absent where they are to be stored without a verdict. */
   readonly judge?: ValidateOptions;
@@ -38,24 +38,43 @@ export async function takeArrival(
   return { ...opened, content: await judgedAndPacked(opened.content, bytes, work, validate) };
 }
 
-const MARK = "<".charCodeAt(0);
+const OPENS = "<".charCodeAt(0);
+const CLOSES = ">".charCodeAt(0);
+const DECLARATION = { begins: "<?xml ", ends: "?>" } as const;
+/** Comments, sections and instructions, in which a tag may be written that is none. */
+const NO_TAGS = ["<!", "<?"];
+const FILE = /^<(?:[^\s:<>/]+:)?EmbeddedDocumentBinaryObject[\s>]/;
+/** Octets in which the name of a tag ends that begins an attached file. */
+const NAME_WITHIN = 128;
 
-/** Whether there are more of the mark that begins each tag. */
-function hasMoreMarks(payload: Buffer, marksMax: number): boolean {
-  let at = -1;
-  for (let marks = 0; marks <= marksMax; marks += 1) {
-    at = payload.indexOf(MARK, at + 1);
-    if (at < 0) return false;
+/**
+ * Octets of a document without those of attached files, of which the rules ask nothing.
+ * @returns undefined where it has more tags than `marksMax`, or something that may hide one
+ */
+function octetsBesideFiles(payload: Buffer, marksMax: number): number | undefined {
+  const { begins, ends } = DECLARATION;
+  const start = payload.indexOf(begins) === 0 ? payload.indexOf(ends) + ends.length : 0;
+  if (NO_TAGS.some((beginning) => payload.indexOf(beginning, start) >= 0)) return undefined;
+  let octets = payload.length;
+  let at = payload.indexOf(OPENS, start);
+  for (let marks = 0; at >= 0; marks += 1) {
+    if (marks === marksMax) return undefined;
+    const next = payload.indexOf(OPENS, at + 1);
+    if (FILE.test(payload.toString("latin1", at, at + NAME_WITHIN)))
+      octets -= Math.max(0, next - payload.indexOf(CLOSES, at) - 1);
+    at = next;
   }
-  return true;
+  return octets;
 }
 
 /**
- * Whether a document is judged quickly. What is long and has few marks is an attachment for the most part, of which the
- * rules ask little; but where a message is small others are judged in the same batch, and wait for what it unpacks to.
+ * Whether a document is judged quickly: what is long is so for its files. But where a message is short others are
+ * judged in the same batch, and wait for what it unpacks to.
  */
-const isQuick = (payload: Buffer, bytes: number, { bytesMax, marksMax }: ArrivalWork): boolean =>
-  payload.length <= bytesMax || (bytes > bytesMax && !hasMoreMarks(payload, marksMax));
+function isQuick(payload: Buffer, bytes: number, { bytesMax, marksMax }: ArrivalWork): boolean {
+  if (payload.length <= bytesMax) return true;
+  return bytes > bytesMax && (octetsBesideFiles(payload, marksMax) ?? Infinity) <= bytesMax;
+}
 
 async function judgedAndPacked(
   content: InboundExchange,

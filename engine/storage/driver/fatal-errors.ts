@@ -22,9 +22,9 @@ interface Heard {
   readonly ending: Error | undefined;
 }
 
-/** Finds the messages in what comes from Postgres, however it is cut, and keeps back an error that is not whole yet. */
+/** Finds the messages in what comes from Postgres, however it is cut, and keeps back what must be read as a whole. */
 class Messages {
-  /** The head of a message that has not come whole, or the beginning of an error. */
+  /** The head of a message that has not come whole, or the beginning of an error or of a ReadyForQuery. */
   #kept: Buffer = NONE;
   /** Octets still to come of a message whose beginning has been handed on. */
   #left = 0;
@@ -40,7 +40,7 @@ class Messages {
     while (at < octets.length) {
       const end = at + HEAD_LENGTH <= octets.length ? at + 1 + octets.readUInt32BE(at + 1) : Infinity;
       if (end > octets.length) {
-        if (end < Infinity && octets[at] !== ERROR) this.#left = end - octets.length;
+        if (end < Infinity && octets[at] !== ERROR && octets[at] !== READY) this.#left = end - octets.length;
         else this.#kept = octets.subarray(at);
         break;
       }

@@ -34,10 +34,17 @@ const VERIFYING: ReadonlySet<TlsMode> = new Set(["verify-ca", "verify-full"]);
 const TLS_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const YES = "S".charCodeAt(0);
 
-/** @returns the `socket` option of postgres.js: makes the socket of a connection that begins */
-export function socketsTo({ hosts, path, tls }: PostgresTarget): () => Promise<Socket> {
+/**
+ * @param over  no socket is made any more, and none that is being made is given away
+ * @returns the `socket` option of postgres.js: makes the socket of a connection that begins
+ */
+export function socketsTo({ hosts, path, tls }: PostgresTarget, over: AbortSignal): () => Promise<Socket> {
   let made = 0;
-  return async () => endingIfSilent(writingLong(failingAtFatal(await next())));
+  return async () => {
+    const socket = over.aborted ? failing(ended()) : await next();
+    if (over.aborted) socket.destroy();
+    return endingIfSilent(writingLong(failingAtFatal(socket)));
+  };
 
   function next(): Socket | Promise<Socket> {
     const target = hosts[made % Math.max(1, hosts.length)];

@@ -7,6 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import type postgres from "postgres";
 
+import { systemClock } from "../../base/clock.js";
 import { unsentOf } from "./statements.js";
 import type { Statement } from "./statements.js";
 
@@ -67,23 +68,28 @@ export function countAsked(statement: Statement): void {
   };
 }
 
-/** Lets `end` wait for what was asked before, within its time, which ends the rest. */
-export function endingWhole<S extends postgres.Sql>(client: S): S {
+/**
+ * Lets `end` wait for what was asked before, within its time, which ends the rest.
+ * @param onEnd  called when nothing more is to be sent: a connection that is made then, as after a pause, is nobody's
+ */
+export function endingWhole<S extends postgres.Sql>(client: S, onEnd: () => void): S {
   const asked = new Asked();
   pools.set(unsentOf(client).handler, asked);
   const end = client.end.bind(client);
-  let ended: Promise<void> | undefined;
   const endAll = async (timeout: number | undefined): Promise<void> => {
+    const begun = systemClock.monotonic();
     const answered = asked.end().then(() => true);
-    if (timeout === undefined) {
-      await answered;
-      return end();
-    }
-    return end({
-      timeout: (await Promise.race([answered, pause(timeout * 1000, false, { ref: false })])) ? timeout : 0,
-    });
+    const isAnswered =
+      timeout === undefined
+        ? await answered
+        : await Promise.race([answered, pause(timeout * 1000, false, { ref: false })]);
+    onEnd();
+    if (timeout === undefined) return end();
+    const left = timeout - (systemClock.monotonic() - begun) / 1000;
+    return end({ timeout: isAnswered ? Math.max(0, left) : 0 });
   };
+  let ending: Promise<void> | undefined;
   return Object.assign(client, {
-    end: ({ timeout }: { readonly timeout?: number } = {}) => (ended ??= endAll(timeout)),
+    end: ({ timeout }: { readonly timeout?: number } = {}) => (ending ??= endAll(timeout)),
   });
 }

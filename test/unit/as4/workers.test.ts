@@ -147,6 +147,11 @@ const withFile = (plain: Buffer): Buffer => {
   return Buffer.from(plain.toString().replace("<cac:AccountingSupplierParty>", `${reference}$&`));
 };
 
+const LONG_TEXT = " ".repeat(LIMITS.verdict_at_once_bytes_max);
+/** An invoice with something in the country of its seller. */
+const filled = (text: string): Buffer =>
+  Buffer.from(invoice().toString().replace("<cbc:IdentificationCode>", `$&${text}`));
+
 test("a document that is long for its file alone is judged where its message is opened", async () => {
   const payload = withFile(invoice());
   const { judged: verdict, payload: stored } = contentOf(await arrived(await ready(payload)));
@@ -157,9 +162,24 @@ test("a document that is long for its file alone is judged where its message is 
 test.each([
   ["has many lines", () => invoice(400)],
   ["has many lines and a file", () => withFile(invoice(400))],
+  ["has many tags and a file", () => withFile(filled("<a/>".repeat(LIMITS.verdict_at_once_marks_max)))],
+  ["has a long text and a file", () => withFile(filled(LONG_TEXT))],
   [
-    "is long where its message is short",
-    () => Buffer.from(`${invoice().toString()}<!--${" ".repeat(LIMITS.verdict_at_once_bytes_max)}-->`),
+    "has a long text behind a comment that looks like a file's beginning, and a file",
+    () => withFile(filled(`<!--<x:EmbeddedDocumentBinaryObject a="">-->${LONG_TEXT}`)),
+  ],
+  [
+    "has a long text behind an instruction that looks like one, and a file",
+    () => withFile(filled(`<?a <EmbeddedDocumentBinaryObject>?>${LONG_TEXT}`)),
+  ],
+  [
+    "has no declaration, a long text, and the end of an instruction behind everything",
+    () =>
+      Buffer.from(
+        `${withFile(filled(LONG_TEXT))
+          .toString()
+          .replace(/^<\?xml[^>]*>\s*/, "")}?>`,
+      ),
   ],
 ])("a document that %s arrives byte for byte, packed, without a verdict", async (_what, make) => {
   const payload = make();

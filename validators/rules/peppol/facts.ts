@@ -10,7 +10,7 @@ import { RuleError } from "../rule.js";
 import type { Facts } from "../rule.js";
 import type { Variant } from "./variant.js";
 import { childText, normalizeSpace } from "../values.js";
-import { childNormalized, pathText, substring, textIs } from "./xpath.js";
+import { childNormalized, pathText, substring, textIs, toDate } from "./xpath.js";
 
 /** A value of the document, or the dynamic error that its computation ends in; both are remembered. */
 class Memo<T> {
@@ -91,7 +91,9 @@ export class PeppolFacts implements Facts {
   /** Country of the address as written, "" without one. @throws RuleError XPTY0004 (when asked) for a second one */
   readonly supplierAddress = new Memo((doc) => pathText(doc, ROOT, SUPPLIER_COUNTRY));
   readonly customerAddress = new Memo((doc) => pathText(doc, ROOT, CUSTOMER_COUNTRY));
-  readonly representativeAddress = new Memo((doc) => pathText(doc, ROOT, REPRESENTATIVE_COUNTRY));
+  readonly #supplierLand = new Memo((doc) => countryIn(this.supplierAddress.of(doc)));
+  readonly #customerLand = new Memo((doc) => countryIn(this.customerAddress.of(doc)));
+  readonly #representativeLand = new Memo((doc) => countryIn(pathText(doc, ROOT, REPRESENTATIVE_COUNTRY)));
   /** Some seller has a Swedish address; with a Swedish VAT number besides; some buyer has a Swedish address. */
   readonly supplierIsSwedish = new Memo((doc) => someParty(doc, cac.AccountingSupplierParty, isInSweden));
   readonly supplierHasSwedishVat = new Memo((doc) => someParty(doc, cac.AccountingSupplierParty, isInSwedenWithVat));
@@ -103,6 +105,8 @@ export class PeppolFacts implements Facts {
   readonly currencies = new Memo((doc): ReadonlySet<string> => new Set(textsAt(doc, ROOT, DOCUMENT_CURRENCY)));
   readonly #periodStarts = new Memo((doc) => textsAt(doc, ROOT, PERIOD_START));
   readonly #periodEnds = new Memo((doc) => textsAt(doc, ROOT, PERIOD_END));
+  readonly #periodStart = new Memo((doc) => dateIn(this.#periodStarts.of(doc)));
+  readonly #periodEnd = new Memo((doc) => dateIn(this.#periodEnds.of(doc)));
   readonly #all: readonly Memo<unknown>[];
 
   constructor(variant: Variant) {
@@ -118,7 +122,9 @@ export class PeppolFacts implements Facts {
       this.customerCountry,
       this.supplierAddress,
       this.customerAddress,
-      this.representativeAddress,
+      this.#supplierLand,
+      this.#customerLand,
+      this.#representativeLand,
       this.supplierIsSwedish,
       this.supplierHasSwedishVat,
       this.customerIsSwedish,
@@ -127,6 +133,8 @@ export class PeppolFacts implements Facts {
       this.currencies,
       this.#periodStarts,
       this.#periodEnds,
+      this.#periodStart,
+      this.#periodEnd,
     ];
   }
 
@@ -134,21 +142,34 @@ export class PeppolFacts implements Facts {
     for (const memo of this.#all) memo.reset();
   }
 
-  /** Start dates of the invoicing period of an invoice, nearly always the document element. */
-  periodStarts(doc: XmlDocument, invoice: ElementId): readonly string[] {
-    return invoice === ROOT ? this.#periodStarts.of(doc) : textsAt(doc, invoice, PERIOD_START);
+  /** Whether the invoicing period of an invoice, nearly always the document element, has a start date. */
+  hasPeriodStart(doc: XmlDocument, invoice: ElementId): boolean {
+    return (invoice === ROOT ? this.#periodStarts.of(doc) : textsAt(doc, invoice, PERIOD_START)).length > 0;
   }
 
-  periodEnds(doc: XmlDocument, invoice: ElementId): readonly string[] {
-    return invoice === ROOT ? this.#periodEnds.of(doc) : textsAt(doc, invoice, PERIOD_END);
+  hasPeriodEnd(doc: XmlDocument, invoice: ElementId): boolean {
+    return (invoice === ROOT ? this.#periodEnds.of(doc) : textsAt(doc, invoice, PERIOD_END)).length > 0;
+  }
+
+  /** That date. @throws RuleError XPTY0004 for several, FORG0001 for a text that is none */
+  periodStart(doc: XmlDocument, invoice: ElementId): number {
+    return invoice === ROOT ? this.#periodStart.of(doc) : dateIn(textsAt(doc, invoice, PERIOD_START));
+  }
+
+  periodEnd(doc: XmlDocument, invoice: ElementId): number {
+    return invoice === ROOT ? this.#periodEnd.of(doc) : dateIn(textsAt(doc, invoice, PERIOD_END));
   }
 
   supplierIs(doc: XmlDocument, country: string): boolean {
-    return countryIs(this.supplierAddress.of(doc), country);
+    return this.#supplierLand.of(doc) === country;
   }
 
   customerIs(doc: XmlDocument, country: string): boolean {
-    return countryIs(this.customerAddress.of(doc), country);
+    return this.#customerLand.of(doc) === country;
+  }
+
+  representativeIs(doc: XmlDocument, country: string): boolean {
+    return this.#representativeLand.of(doc) === country;
   }
 
   /** Seller and buyer have German addresses. */
@@ -165,9 +186,14 @@ export class PeppolFacts implements Facts {
   }
 }
 
-/** Whether an address country is this one, in any case and with white space around it. */
-export const countryIs = (written: string, country: string): boolean =>
-  normalizeSpace(written).toUpperCase() === country;
+/** The country of an address as rules compare it: in any case and with white space around it. */
+const countryIn = (written: string): string => normalizeSpace(written).toUpperCase();
+
+/** @throws RuleError XPTY0004 for several dates, FORG0001 for a text that is none */
+function dateIn(dates: readonly string[]): number {
+  if (dates.length > 1) throw new RuleError("XPTY0004");
+  return toDate(dates[0] ?? "");
+}
 
 /** Greece is GR in addresses and EL in VAT numbers. */
 export const isGreek = (country: string): boolean => country === "GR" || country === "EL";
@@ -196,7 +222,7 @@ export const isVatScheme = (doc: XmlDocument, scheme: ElementId): boolean => SCH
 
 function addressCountry(doc: XmlDocument, path: Path): string {
   if (!path.exists(doc, ROOT)) return "XX";
-  return normalizeSpace(pathText(doc, ROOT, path)).toUpperCase();
+  return countryIn(pathText(doc, ROOT, path));
 }
 
 /** Whether a Party below some element of that name, anywhere in the document, passes. */

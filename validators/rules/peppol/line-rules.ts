@@ -135,24 +135,22 @@ const currencyRule = (variant: Variant): Rule<PeppolFacts> =>
 const PERIOD_RULES: readonly Rule<PeppolFacts>[] = [
   ruleWhen(
     "Invoice/cac:InvoiceLine/cac:InvoicePeriod/cbc:StartDate | CreditNote/cac:CreditNoteLine/cac:InvoicePeriod/cbc:StartDate",
-    (doc, e, facts) => facts.periodStarts(doc, invoiceOf(doc, e)).length > 0,
+    (doc, e, facts) => facts.hasPeriodStart(doc, invoiceOf(doc, e)),
     fatal(
       "PEPPOL-EN16931-R110",
       "BT-73 BT-134",
       "The line period starts before the invoicing period. Correct one of the two dates.",
-      (doc, e, facts) =>
-        comparesWith(doc, e, facts.periodStarts(doc, invoiceOf(doc, e)), (line, period) => line >= period),
+      (doc, e, facts) => comparesDate(doc, e, (line) => line >= facts.periodStart(doc, invoiceOf(doc, e))),
     ),
   ),
   ruleWhen(
     "Invoice/cac:InvoiceLine/cac:InvoicePeriod/cbc:EndDate | CreditNote/cac:CreditNoteLine/cac:InvoicePeriod/cbc:EndDate",
-    (doc, e, facts) => facts.periodEnds(doc, invoiceOf(doc, e)).length > 0,
+    (doc, e, facts) => facts.hasPeriodEnd(doc, invoiceOf(doc, e)),
     fatal(
       "PEPPOL-EN16931-R111",
       "BT-74 BT-135",
       "The line period ends after the invoicing period. Correct one of the two dates.",
-      (doc, e, facts) =>
-        comparesWith(doc, e, facts.periodEnds(doc, invoiceOf(doc, e)), (line, period) => line <= period),
+      (doc, e, facts) => comparesDate(doc, e, (line) => line <= facts.periodEnd(doc, invoiceOf(doc, e))),
     ),
   ),
 ];
@@ -162,19 +160,11 @@ const invoiceOf = (doc: XmlDocument, e: ElementId): ElementId => doc.parent(doc.
 
 /**
  * Compares the date of a line with that of the document; an element without text compares false.
- * @throws RuleError FORG0001 for a text that is no date, XPTY0004 for several dates of the document
+ * @throws RuleError FORG0001 for a text that is no date, and what the date of the document is refused with
  */
-function comparesWith(
-  doc: XmlDocument,
-  e: ElementId,
-  dates: readonly string[],
-  holds: (line: number, period: number) => boolean,
-): boolean {
+function comparesDate(doc: XmlDocument, e: ElementId, holds: (line: number) => boolean): boolean {
   const text = textNode(doc, e);
-  if (text === "") return false;
-  const line = toDate(text);
-  if (dates.length > 1) throw new RuleError("XPTY0004");
-  return holds(line, toDate(dates[0] ?? ""));
+  return text !== "" && holds(toDate(text));
 }
 
 const isLineAmountRight: Test = ofParts(

@@ -5,7 +5,6 @@ import { sign } from "../../decimal.js";
 import { at } from "../../path.js";
 import { fatal, ruleWhen } from "../../rule.js";
 import type { Pattern } from "../../rule.js";
-import { countryIs } from "../facts.js";
 import type { PeppolFacts } from "../facts.js";
 import { childDecimal, isBlank } from "../../values.js";
 import { childNormalized } from "../xpath.js";
@@ -17,7 +16,7 @@ const isDutch = (doc: XmlDocument, facts: PeppolFacts): boolean => facts.supplie
 const isBetweenDutch = (doc: XmlDocument, facts: PeppolFacts): boolean =>
   isDutch(doc, facts) && facts.customerIs(doc, "NL");
 const isRepresentedByDutch = (doc: XmlDocument, facts: PeppolFacts): boolean =>
-  isDutch(doc, facts) && countryIs(facts.representativeAddress.of(doc), "NL");
+  isDutch(doc, facts) && facts.representativeIs(doc, "NL");
 
 const hasFullAddress = (doc: XmlDocument, e: ElementId): boolean =>
   doc.has(e, cbc.StreetName) && doc.has(e, cbc.CityName) && doc.has(e, cbc.PostalZone);
