@@ -134,23 +134,26 @@ class Working {
  * not be written. They can be told from those of a claim on its way only by their age, so that the doubt lasts as long.
  */
 class Doubt {
+  readonly #clock: Pick<Clock, "monotonic">;
   readonly #onDoubt: () => void;
-  #looks = 0;
+  /** A look that ends then or later has found what there was when the doubt was raised. */
+  #until = -Infinity;
 
-  constructor(onDoubt: () => void) {
+  constructor(clock: Pick<Clock, "monotonic">, onDoubt: () => void) {
+    this.#clock = clock;
     this.#onDoubt = onDoubt;
   }
 
   raise(): void {
-    const before = this.#looks;
-    this.#looks = Math.ceil(LIMITS.lease_young_ms / LIMITS.lease_look_soon_ms) + 1;
-    if (before === 0) this.#onDoubt();
+    const now = this.#clock.monotonic();
+    const isNew = now >= this.#until;
+    this.#until = now + LIMITS.lease_young_ms + LIMITS.lease_look_soon_ms;
+    if (isNew) this.#onDoubt();
   }
 
   /** A look is over. @returns how long to wait for the next */
   wait_ms(): number {
-    this.#looks = Math.max(0, this.#looks - 1);
-    return this.#looks > 0 ? LIMITS.lease_look_soon_ms : LIMITS.lease_look_ms;
+    return this.#clock.monotonic() < this.#until ? LIMITS.lease_look_soon_ms : LIMITS.lease_look_ms;
   }
 }
 
@@ -364,7 +367,7 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
     claims.placeFreed();
     loop.poke();
   });
-  const doubt = new Doubt(() => {
+  const doubt = new Doubt(ports.clock, () => {
     care.poke();
   });
   const hand: Hand = { working, doubt };
