@@ -329,6 +329,51 @@ test("a document whose attempt's end could not be written is claimed again as so
   }
 });
 
+test("leases that may be nobody's are looked for until the time is over in which they can be too young to be told, and then no more", async () => {
+  const restore = shortenLimits({ lease_young_ms: 2, lease_look_soon_ms: 1, lease_look_ms: 600_000 });
+  const firm = await seedFirm(db.sql, "0245:1");
+  await accept(firm, "0245:1", "0245:100");
+  const [clock, metrics] = [fakeClock(), createMetrics()];
+  const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
+  const document = {
+    name: "document",
+    idle_ms: 0,
+    start: () => null,
+    handlers: {
+      // The end of the first attempt cannot be written, and nothing is in doubt because of the others.
+      Attempt: (_: null, { taken, start, end }: ClaimedAttempt) => {
+        start();
+        end();
+        return taken.attempt === 1
+          ? Promise.reject(new Error("the database is away"))
+          : Promise.resolve({ reply: null });
+      },
+    },
+  } as unknown as DocumentKind;
+  let looks = 0;
+  const counting = Object.assign((...args: Parameters<typeof db.sql>) => {
+    if (String(args[0]).includes("free_idle_leases")) looks += 1;
+    return db.sql(...args);
+  }, db.sql) as typeof db.sql;
+  const dispatcher = await startDispatcher({
+    ...{ clock, ...ports(), sql: counting, actors, document, log: silentLog, metrics, capacityOf: quick },
+  });
+  const looksIn = async (statements: number): Promise<number> => {
+    const before = looks;
+    for (let asked = 0; asked < statements; asked += 1) await db.sql`select 1`;
+    return looks - before;
+  };
+  try {
+    await eventually("it is looked for, however often that is", () => looks > 20);
+    clock.advance(10);
+    await eventually("nobody looks any more", async () => (await looksIn(50)) === 0);
+  } finally {
+    await dispatcher.stop();
+    await actors.stop();
+    restore();
+  }
+});
+
 test("thousands for a receiver that takes nothing hold up no other: what a look did not count is claimed without a sign and before any time has passed", async () => {
   const due = 5 * LIMITS.lane_ready_max;
   const [one, other] = [await seedFirm(db.sql, "0245:1"), await seedFirm(db.sql, "0245:2")];
