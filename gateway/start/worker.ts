@@ -21,13 +21,16 @@ const exchange = async () => {
 };
 
 const arrival: Loader = async (of) => {
-  const [{ jobs, withoutBackingStore }, { takeArrival }, validate] = await Promise.all([
+  const [{ jobs, withoutBackingStore }, { takeArrival }, { octetsBesideFiles }, validate] = await Promise.all([
     exchange(),
     import("../../engine/documents/inbound/arrival-job.js"),
+    import("../../validators/ubl/files.js"),
     of("validate") as Promise<(input: ValidateInput) => Promise<Report>>,
   ]);
   return async ({ work, ...input }: ArrivalTask) =>
-    withoutBackingStore(await takeArrival(jobs.open(input, HERE), input.bytes.length, work, validate));
+    withoutBackingStore(
+      await takeArrival(jobs.open(input, HERE), input.bytes.length, work, { validate, octetsBesideFiles }),
+    );
 };
 
 /** Loaded with the first look-up. */

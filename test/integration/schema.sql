@@ -3985,10 +3985,10 @@ begin
         select o.id from webhook_delivery as o
         where o.status = 'SUCCESS' and o.replay_of is null and o.scenario is null
           and o.created_at < now() - p_success_ms * interval '1 millisecond'
-          and not exists (
+          and (
             select 1 from webhook_delivery as r
-            where r.subscription_id = o.subscription_id and r.event_id = o.event_id and r.replay_of is not null
-          )
+            where r.subscription_id = o.subscription_id and r.event_id = o.event_id and r.replay_of is not null limit 1
+          ) is null
         order by o.created_at limit p_limit
       )
       union all
@@ -3996,10 +3996,10 @@ begin
         select o.id from webhook_delivery as o
         where (o.status <> 'SUCCESS' or o.replay_of is not null) and o.scenario is null
           and o.created_at < now() - p_other_ms * interval '1 millisecond'
-          and (o.status <> 'SUCCESS' or not exists (
+          and (o.status <> 'SUCCESS' or (
             select 1 from webhook_delivery as r
-            where r.subscription_id = o.subscription_id and r.event_id = o.event_id and r.status <> 'SUCCESS'
-          ))
+            where r.subscription_id = o.subscription_id and r.event_id = o.event_id and r.status <> 'SUCCESS' limit 1
+          ) is null)
         order by o.created_at limit p_limit
       )
       union all

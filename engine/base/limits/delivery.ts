@@ -126,8 +126,8 @@ export const DELIVERY_LIMITS = {
    * instead of three. A larger one would keep its receipt waiting.
    */
   verdict_at_once_bytes_max: 256 * KiB,
-  /** Nor does one that has no more octets than that beside its attached files, in so many tags at most. Ours. */
-  verdict_at_once_marks_max: 8_000,
+  /** Nor does one that has no more octets than that beside its attached files, in so many elements at most. Ours. */
+  verdict_at_once_elements_max: 8_000,
   verdict_at_once_ms: 200,
   /**
    * A document that is sent is judged by the rules of later days too, which costs its time once more for each; a larger

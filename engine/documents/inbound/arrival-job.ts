@@ -17,70 +17,55 @@ import { isJudged } from "./judged.js";
 export interface ArrivalWork {
   /** Payloads of at most so many octets are judged here. */
   readonly bytesMax: number;
-  /** So are those of messages of more octets, which beside their files have no more, in at most so many tags. */
-  readonly marksMax: number;
+  /** So are those of messages of more octets, which beside their files have no more, in at most so many elements. */
+  readonly elementsMax: number;
   /** How documents are judged; absent where they are to be stored without a verdict. */
   readonly judge?: ValidateOptions;
   readonly gzipLevel: number;
 }
 
-type Validate = (input: ValidateInput) => Report | Promise<Report>;
+/** What judges a document, and tells whether that takes long. */
+interface Judges {
+  readonly validate: (input: ValidateInput) => Report | Promise<Report>;
+  readonly octetsBesideFiles: (
+    bytes: Buffer,
+    limits: ValidateOptions["limits"],
+    elementsMax: number,
+  ) => number | undefined;
+}
 
 /** Takes one message in. @param bytes  octets of the message */
 export async function takeArrival(
   opening: ReturnType<As4Jobs["open"]>,
   bytes: number,
   work: ArrivalWork,
-  validate: Validate,
+  judges: Judges,
 ): Promise<ArrivedMessage | RefusedArrival> {
   const opened = await opening;
   if (opened.kind === "refused" || opened.content === undefined || "kind" in opened.content) return opened;
-  return { ...opened, content: await judgedAndPacked(opened.content, bytes, work, validate) };
-}
-
-const OPENS = "<".charCodeAt(0);
-const CLOSES = ">".charCodeAt(0);
-const DECLARATION = { begins: "<?xml ", ends: "?>" } as const;
-/** Comments, sections and instructions, in which a tag may be written that is none. */
-const NO_TAGS = ["<!", "<?"];
-const FILE = /^<(?:[^\s:<>/]+:)?EmbeddedDocumentBinaryObject[\s>]/;
-/** Octets in which the name of a tag ends that begins an attached file. */
-const NAME_WITHIN = 128;
-
-/**
- * Octets of a document without those of attached files, of which the rules ask nothing.
- * @returns undefined where it has more tags than `marksMax`, or something that may hide one
- */
-function octetsBesideFiles(payload: Buffer, marksMax: number): number | undefined {
-  const { begins, ends } = DECLARATION;
-  const start = payload.indexOf(begins) === 0 ? payload.indexOf(ends) + ends.length : 0;
-  if (NO_TAGS.some((beginning) => payload.indexOf(beginning, start) >= 0)) return undefined;
-  let octets = payload.length;
-  let at = payload.indexOf(OPENS, start);
-  for (let marks = 0; at >= 0; marks += 1) {
-    if (marks === marksMax) return undefined;
-    const next = payload.indexOf(OPENS, at + 1);
-    if (FILE.test(payload.toString("latin1", at, at + NAME_WITHIN)))
-      octets -= Math.max(0, next - payload.indexOf(CLOSES, at) - 1);
-    at = next;
-  }
-  return octets;
+  return { ...opened, content: await judgedAndPacked(opened.content, bytes, work, judges) };
 }
 
 /**
  * Whether a document is judged quickly: what is long is so for its files. But where a message is short others are
  * judged in the same batch, and wait for what it unpacks to.
  */
-function isQuick(payload: Buffer, bytes: number, { bytesMax, marksMax }: ArrivalWork): boolean {
+function isQuick(
+  payload: Buffer,
+  bytes: number,
+  { bytesMax, elementsMax, judge }: ArrivalWork,
+  judges: Judges,
+): boolean {
   if (payload.length <= bytesMax) return true;
-  return bytes > bytesMax && (octetsBesideFiles(payload, marksMax) ?? Infinity) <= bytesMax;
+  if (bytes <= bytesMax || judge === undefined) return false;
+  return (judges.octetsBesideFiles(payload, judge.limits, elementsMax) ?? Infinity) <= bytesMax;
 }
 
 async function judgedAndPacked(
   content: InboundExchange,
   bytes: number,
   work: ArrivalWork,
-  validate: Validate,
+  judges: Judges,
 ): Promise<InboundExchange> {
   const { payload, documentTypeId } = content;
   if (!Buffer.isBuffer(payload)) return content;
@@ -90,10 +75,10 @@ async function judgedAndPacked(
   });
   const { judge, gzipLevel: level } = work;
   const isRuled = classifyInbound(documentTypeId) === "business" && isJudged(documentTypeId);
-  if (judge === undefined || !isRuled || !isQuick(payload, bytes, work))
+  if (judge === undefined || !isRuled || !isQuick(payload, bytes, work, judges))
     return pack({ sha256: sha256Hex(payload), compressed: gzipSync(payload, { level }) });
   const begun = systemClock.monotonic();
-  const judging = validate({ bytes: payload, options: { ...judge, compressLevel: level } });
+  const judging = judges.validate({ bytes: payload, options: { ...judge, compressLevel: level } });
   // Between a verdict and what follows it other messages of the batch are judged: that is not its time.
   const took_ms = systemClock.monotonic() - begun;
   const { compressed, ...report } = await judging;

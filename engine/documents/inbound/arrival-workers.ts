@@ -73,7 +73,7 @@ export function as4Workers({ pool, clock, metrics, rulesDir, onJudged }: Workers
   const ask = askOf(pool);
   const work: ArrivalWork = {
     bytesMax: LIMITS.verdict_at_once_bytes_max,
-    marksMax: LIMITS.verdict_at_once_marks_max,
+    elementsMax: LIMITS.verdict_at_once_elements_max,
     gzipLevel: LIMITS.payload_gzip_level,
   };
   const judging = (): ArrivalWork => ({
