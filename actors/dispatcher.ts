@@ -136,7 +136,7 @@ class Working {
 class Doubt {
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #onDoubt: () => void;
-  /** A look that ends then or later has found what there was when the doubt was raised. */
+  /** A look that begins then or later finds what there was when the doubt was raised. */
   #until = -Infinity;
 
   constructor(clock: Pick<Clock, "monotonic">, onDoubt: () => void) {
@@ -151,9 +151,9 @@ class Doubt {
     if (isNew) this.#onDoubt();
   }
 
-  /** A look is over. @returns how long to wait for the next */
-  wait_ms(): number {
-    return this.#clock.monotonic() < this.#until ? LIMITS.lease_look_soon_ms : LIMITS.lease_look_ms;
+  /** @param begun  when the look began that is over now, in monotonic time. @returns how long to wait for the next */
+  wait_ms(begun: number): number {
+    return begun < this.#until ? LIMITS.lease_look_soon_ms : LIMITS.lease_look_ms;
   }
 }
 
@@ -387,9 +387,10 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
     return LIMITS.dispatcher_beat_ms;
   });
   const care = repeat(ports, "leases", async () => {
+    const begun = ports.clock.monotonic();
     tell("nobody", await freeIdle(ports, working.ids()));
     for (const taken of await claimForgotten(ports)) void give(ports, hand, taken, placeFor(ports, working, taken));
-    return doubt.wait_ms();
+    return doubt.wait_ms(begun);
   });
   return {
     poke,
