@@ -398,8 +398,6 @@ test("thousands for a receiver that takes nothing hold up no other: what a look 
       },
     },
   } as unknown as DocumentKind;
-  // The time is over while this one is under way, which may have asked before it was.
-  const last = 20;
   let looks = 0;
   const counting = Object.assign((...args: Parameters<typeof db.sql>) => {
     if (String(args[0]).includes("due_lanes")) looks += 1;

@@ -151,7 +151,7 @@ test(
     try {
       expect((await shell(migrate, env)).stdout).toMatch(/^Applied: 0001_/);
       expect((await shell(`${migrate} status`, env)).stdout).toMatch(/^(?:\d{4}  applied .*\n)+$/);
-      const child = spawn("sh", ["-c", `exec ${serve}`], {
+      const child = spawn("sh", ["-c", `exec env ${serve}`], {
         cwd: bare,
         env: { PATH: `${bare}/node_modules/.bin:${PATH}`, HOME, MIGRATE: "by-command", ...env },
         stdio: "ignore",

@@ -6,10 +6,13 @@
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { DAY_MS } from "../../engine/base/clock.js";
 import type { FirmId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { claimDocuments, readLanes } from "../../engine/storage/documents/attempts.js";
 import { claimDeliveries, settleDeliveries } from "../../engine/storage/events/dispatch.js";
 import { takenChains } from "../../engine/storage/events/fan-out.js";
+import { pruneDeliveries } from "../../engine/storage/events/repairs.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { freshDatabase } from "../support/postgres.js";
@@ -107,6 +110,11 @@ test("a look and a claim read no more behind 60,000 documents of another lane th
   for (const [n, read] of few.entries()) expect(many[n]).toBeLessThanOrEqual(read + OWN_ROWS);
 });
 
+/** Rows and entries of indexes for each delivery that is removed, with what was removed before and is not cleaned up. */
+const READ_TO_REMOVE = 5;
+/** Beyond this no delivery is kept. */
+const OLD_DAYS = 1 + Math.ceil(LIMITS.webhook_kept_ms / DAY_MS);
+
 /** Receivers that are told of one event each. */
 const ENDPOINTS = 1_000;
 const [CROWDED, GONE] = ["00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"] as const;
@@ -193,4 +201,30 @@ test("a claim of deliveries reads no more beside 10,000 for one of a thousand re
   await sql`analyze`;
   const known = await costOf(claimOfDeliveries);
   for (const many of [unknown, known]) expect(many).toBeLessThanOrEqual(few + OWN_ROWS);
+});
+
+test("a thousand old deliveries are removed without a look at the 40,000 others that are as old or that are not", async () => {
+  await sql`truncate webhook_endpoint cascade`;
+  const taken = async (count: number, days: number): Promise<void> => {
+    await deliveries(count, CROWDED);
+    await sql`
+      update webhook_delivery set status = 'SUCCESS', due_at = null, settled_at = now(),
+        created_at = created_at - ${days}::integer * interval '1 day'
+      where status = 'PENDING'`;
+    await sql`vacuum webhook_delivery`;
+  };
+  const removal = async (): Promise<number> => {
+    const before = await readSoFar();
+    expect(await pruneDeliveries(sql)).toBe(LIMITS.webhook_prune_batch);
+    return (await readSoFar()) - before;
+  };
+  await taken(2 * LIMITS.webhook_prune_batch, OLD_DAYS);
+  await sql`analyze`;
+  await removal();
+  await taken(20_000, OLD_DAYS);
+  await taken(20_000, 0);
+  const unknown = await removal();
+  await sql`analyze`;
+  const known = await removal();
+  for (const read of [unknown, known]) expect(read).toBeLessThanOrEqual(READ_TO_REMOVE * LIMITS.webhook_prune_batch);
 });

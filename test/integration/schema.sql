@@ -3975,12 +3975,14 @@ end $function$
 CREATE OR REPLACE FUNCTION public.prune_webhooks(p_success_ms bigint, p_other_ms bigint, p_limit integer)
  RETURNS bigint
  LANGUAGE plpgsql
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
 AS $function$
 declare
   v_gone bigint;
 begin
   with gone as (
-    delete from webhook_delivery as d where d.id in (
+    delete from webhook_delivery as d where d.id = any (array(
       (
         select o.id from webhook_delivery as o
         where o.status = 'SUCCESS' and o.replay_of is null and o.scenario is null
@@ -4017,7 +4019,7 @@ begin
         select o.id from webhook_subscription as s join webhook_delivery as o on o.subscription_id = s.id
         where s.deleted_at is not null limit p_limit
       )
-    ) returning 1
+    )) returning 1
   ) select count(*) into v_gone from gone;
   delete from webhook_subscription as s
     where s.deleted_at is not null and not exists (select 1 from webhook_delivery as d where d.subscription_id = s.id);
