@@ -61,7 +61,11 @@ const ROWS: readonly Row[] = [
   },
   { page: "docs/deploy.md", sample: /^npm run -s pack$/, runBy: PACKED },
   { page: "docs/deploy.md", sample: /^npm install --omit=dev --omit=optional \S+$/, runBy: PACKED },
-  { page: "docs/deploy.md", sample: /^(?:kurier migrate|NODE_OPTIONS=--max-semi-space-size=16 kurier serve)$/, runBy: PACKED },
+  {
+    page: "docs/deploy.md",
+    sample: /^(?:kurier migrate|NODE_OPTIONS=--max-semi-space-size=16 kurier serve)$/,
+    runBy: PACKED,
+  },
   { page: "docs/deploy.md", sample: /^docker (?:build|run) /, reason: NO_DOCKER, runBy: DEPLOYMENT },
   {
     page: "docs/deploy.md",
