@@ -24,7 +24,7 @@ import { listen, Stack, startDatabase, startStreams } from "./start/infrastructu
 import type { Base } from "./start/infrastructure.js";
 import { adminRows, observe } from "./start/operators.js";
 import { startTraces } from "./start/tracing/tracing.js";
-import { startWork } from "./start/work.js";
+import { startWork } from "./start/work/work.js";
 
 /** A running engine. */
 export interface Engine {

@@ -38,7 +38,7 @@ import { sandboxAdminRoutes } from "../routes/sandbox-admin.js";
 import { FATES } from "../../engine/sandbox/fates.js";
 import { demoInvoice } from "./demo-invoice.js";
 import type { Base } from "./infrastructure.js";
-import type { Work } from "./work.js";
+import type { Work } from "./work/work.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { changeFirm } from "../../engine/identity/firm-facts.js";
 

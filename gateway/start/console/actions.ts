@@ -20,7 +20,7 @@ import type { OnboardingDecision } from "../../../engine/identity/onboarding/onb
 import type { OperatorEvent } from "../../../engine/identity/operators/record.js";
 import { findSubscriptionOf, findWebhook } from "../../../engine/storage/operators/tenants.js";
 import { orTemporary } from "../../../engine/storage/sql.js";
-import type { Work } from "../work.js";
+import type { Work } from "../work/work.js";
 
 type Parts = Pick<Work, "sql" | "onboarding" | "whiteLabel" | "release" | "hasten" | "webhooks" | "withdraw"> & {
   readonly operators: OperatorCommands;

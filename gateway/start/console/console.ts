@@ -9,7 +9,7 @@ import { consolePagesRoutes } from "../../routes/console/pages.js";
 import { consoleOverviewRoutes } from "../../routes/console/overview.js";
 import { consoleSignInRoutes } from "../../routes/console/sign-in.js";
 import type { Base } from "../infrastructure.js";
-import type { Work } from "../work.js";
+import type { Work } from "../work/work.js";
 import { consoleActions } from "./actions.js";
 import { drawDocument, readDocumentSheet } from "./documents.js";
 import { findForOperator } from "./find.js";

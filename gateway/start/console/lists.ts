@@ -14,7 +14,7 @@ import { orTemporary } from "../../../engine/storage/sql.js";
 import type { Json, Sql } from "../../../engine/storage/sql.js";
 import { instantText } from "../../web/console/heartbeat.js";
 import type { Cell, Sheet, SheetAction } from "../../web/console/sections.js";
-import type { Work } from "../work.js";
+import type { Work } from "../work/work.js";
 import { dateText, numberCell, tableOf, textCell } from "./cells.js";
 import { firmSheet, firmsList, integratorSheet, integratorsList, keySheet } from "./tenants.js";
 import type { ListAsked } from "./tenants.js";

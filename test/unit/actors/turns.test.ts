@@ -177,7 +177,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "actors/box-dispatcher.ts: engine/documents/box/retention.ts#pruneBox": "what ended long ago, by its age alone",
   "actors/box-dispatcher.ts: engine/documents/connector/staged.ts#pruneStaged":
     "the same; what nobody has sent ends in one statement that holds its row and looks whether it still waits",
-  "gateway/start/work.ts: engine/documents/retention.ts#startSweeps": "the same",
+  "gateway/start/work/work.ts: engine/documents/retention.ts#startSweeps": "the same",
   "gateway/commands/keeping/retention.ts: engine/documents/retention.ts#endUnvouched":
     "the same; what waits for an operator's word ends in one statement that holds its row and looks whether it still waits",
   "gateway/commands/keeping/retention.ts: engine/documents/retention.ts#sweepRows": "the same",
@@ -195,7 +195,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "actors/status-work.ts: engine/documents/delivery/leases.ts#freeUnheld": "leases that nobody works on",
   "gateway/main.ts: engine/identity/sandbox.ts#ensureSandbox":
     "fills an empty sandbox before a listener is open: no command, and nobody to take turns with",
-  "gateway/start/work.ts: engine/identity/identity.ts#createIdentity":
+  "gateway/start/work/identity.ts: engine/identity/identity.ts#createIdentity":
     "one object with what is read of identity and what changes it; the changes are given to the credential's actor, see below",
   "gateway/start/people.ts: engine/identity/onboarding/onboarding.ts#createOnboarding":
     "an object of reads and changes; it is given to its actor where it is made",
@@ -214,7 +214,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#claim": "the same as of duties",
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#claimForgotten": "the same",
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#freeIdle": "leases that nobody works on",
-  "gateway/start/work.ts: engine/documents/inbound/inbox.ts#createInbox":
+  "gateway/start/work/work.ts: engine/documents/inbound/inbox.ts#createInbox":
     "shows documents, and marks with it that they were shown: set once by whoever is first, so that no turn could decide it",
   "gateway/start/documents.ts: engine/documents/reads/received.ts#pullInbound": "the same",
   "gateway/start/documents.ts: engine/documents/reads/received.ts#readAllInboxes": "the same",
@@ -235,14 +235,14 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     "one row in one statement, decided by its unique indexes",
   "gateway/start/white-label.ts: engine/identity/white-label/worker.ts#startWhiteLabelWorker":
     "leases; what is leased goes to its actor",
-  "gateway/start/work.ts: engine/billing/meter.ts#startMeter":
+  "gateway/start/work/work.ts: engine/billing/meter.ts#startMeter":
     "a reader of the feed, whose figures move together with its place in one statement",
   "gateway/commands/billing/billing.ts: engine/billing/meter.ts#rebuildUsage": "the same figures, made anew",
   "gateway/commands/billing/billing.ts: engine/storage/billing/plans.ts#putPlan":
     "an operator's word about a firm, one row in one statement that nothing else writes",
-  "gateway/start/work.ts: engine/storage/documents/attempts.ts#releaseLeases":
+  "gateway/start/work/dispatch.ts: engine/storage/documents/attempts.ts#releaseLeases":
     "leases of a process that is known to be dead, before the first actor",
-  "gateway/start/work.ts: engine/storage/documents/service-messages.ts#releaseServiceLeases": "the same",
+  "gateway/start/work/dispatch.ts: engine/storage/documents/service-messages.ts#releaseServiceLeases": "the same",
 };
 
 const sources = readSources();

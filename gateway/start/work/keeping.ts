@@ -1,0 +1,57 @@
+/** What this node writes for later: evidence, payloads that have left the database, and counts of months. */
+import { ConfigError } from "../../../engine/base/config.js";
+import { errorFields, oncePerSecond } from "../../../engine/base/log.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.js";
+import type { EvidenceArchive } from "../../../engine/storage/evidence/archive.js";
+import { createEvidenceCounts } from "../../../engine/storage/evidence/counted.js";
+import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
+import { openCounting } from "../../../engine/storage/reporting.js";
+import { hasMovedPayloads } from "../../../engine/storage/payloads/move.js";
+import { openPayloadStore, usePayloadStore } from "../../../engine/storage/payloads/payload-store.js";
+import type { PayloadStore } from "../../../engine/storage/payloads/payload-store.js";
+import type { OnUnopened } from "../../../engine/storage/keyring/facts.js";
+import type { Sealer } from "../../../engine/storage/sealer.js";
+import type { Sql } from "../../../engine/storage/sql.js";
+import type { Base, Database } from "../infrastructure.js";
+
+/** Where months are counted; see openCounting. */
+export function startCounting({ stack }: Base, { url }: Database): Sql {
+  const countSql = openCounting(url);
+  stack.add(() => countSql.end({ timeout: LIMITS.child_stop_timeout_ms / 1000 }));
+  return countSql;
+}
+
+/** The evidence of this node, which is written to its end before the database is left. */
+export function startArchive(
+  { config, clock, metrics, stack, dataDir }: Base,
+  sql: Sql,
+  sealer: Sealer,
+): EvidenceArchive {
+  const store = openEvidenceStore(config.EVIDENCE_STORE, dataDir, clock);
+  const counts = createEvidenceCounts({ metrics, clock });
+  const archive = createEvidenceArchive({ sql, store, sealer, clock, counts });
+  stack.add(() => archive.stop());
+  return archive;
+}
+
+/** Where payloads go that are old. @throws ConfigError when some have gone and nobody says where */
+export async function startPayloadStore({ config, clock }: Base, sql: Sql): Promise<PayloadStore | undefined> {
+  if (config.PAYLOAD_STORE === undefined) {
+    if (await hasMovedPayloads(sql))
+      throw new ConfigError(["PAYLOAD_STORE is missing: payloads of this database are in one."]);
+    return undefined;
+  }
+  const store = openPayloadStore(config.PAYLOAD_STORE, clock);
+  usePayloadStore(sql, store);
+  return store;
+}
+
+/** What operators hear of sealed values that do not open, however often lists show their rows. */
+export function unopenedTold({ log, clock, metrics }: Base): OnUnopened {
+  const sampled = { log: oncePerSecond(log, clock) };
+  return (documentId, error) => {
+    metrics.count("sealed_unopened_total", {});
+    sampled.log.error("storage.value_unopened", { documentId, ...errorFields(error) });
+  };
+}

@@ -1,0 +1,73 @@
+/** The threads of this process, and what is asked of them. */
+import { ConfigError } from "../../../engine/base/config.js";
+import { as4Workers } from "../../../engine/documents/inbound/arrival-workers.js";
+import { EXCHANGE_KINDS } from "../../../engine/documents/inbound/exchange-kinds.js";
+import { createValidators } from "../../../engine/documents/accept/validators.js";
+import type { DocumentWorkers } from "../../../engine/documents/accept/validators.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { budget } from "../../../engine/base/memory/budgets.js";
+import { ownTurn } from "../../../engine/base/memory/turns.js";
+import type { As4Jobs } from "../../../engine/peppol/as4/jobs.js";
+import type { Sealer } from "../../../engine/storage/sealer.js";
+import { createPool, workerEntry } from "../../../validators/pool.js";
+import type { ValidatorPool } from "../../../validators/pool.js";
+import type { Lane } from "../../../validators/protocol.js";
+import { keepQuarantined } from "../data-dir.js";
+import type { Base } from "../infrastructure.js";
+import { tracedPool } from "../tracing/tracing.js";
+import { watchPacks, whyPacksAreRefused } from "../rule-packs.js";
+
+/** Threads, and what is asked of them. */
+export interface Workers {
+  readonly pool: ValidatorPool;
+  readonly validators: DocumentWorkers;
+  readonly jobs: As4Jobs;
+}
+
+export async function startWorkers(
+  { config, clock, log, metrics, stack, dataDir }: Base,
+  sealer: Sealer,
+): Promise<Workers> {
+  const refusal = config.RULES_DIR === undefined ? undefined : await whyPacksAreRefused(config.RULES_DIR);
+  if (refusal !== undefined) throw new ConfigError([refusal]);
+  const judged = (lane: Lane, time_ms: number): void => {
+    metrics.observe("validation_duration_seconds", { lane }, time_ms / 1_000);
+  };
+  const workers = createPool({
+    threads: { small: config.VALIDATOR_THREADS, large: 1 },
+    abreast: EXCHANGE_KINDS,
+    queueMax: LIMITS.validator_queue_max,
+    queueBytesMax: budget("validator_queue_bytes_max"),
+    keyShare: LIMITS.validator_key_share,
+    niceness: { small: 0, large: LIMITS.validator_large_niceness },
+    ownWaitingMax: LIMITS.validator_own_waiting_max,
+    jobTimeoutMs: LIMITS.validator_document_timeout_ms,
+    preload: ["validate"],
+    turn: ownTurn,
+    workerFile: workerEntry("gateway/start/worker.js"),
+    onDone: ({ kind, lane, time_ms }) => {
+      if (kind === "validate") judged(lane, time_ms);
+    },
+    onQuarantine: (job) => {
+      log.error("validator.quarantined", { code: job.sha256, outcome: job.reason });
+      keepQuarantined(dataDir, sealer, job);
+    },
+  });
+  const pool = tracedPool(workers);
+  stack.add(() => pool.stop());
+  const rulesDir = config.RULES_DIR;
+  if (rulesDir !== undefined) stack.add(watchPacks(rulesDir, log));
+  return {
+    pool,
+    validators: createValidators(pool, metrics, rulesDir),
+    jobs: as4Workers({
+      pool,
+      clock,
+      metrics,
+      rulesDir,
+      onJudged: (took_ms) => {
+        judged("small", took_ms);
+      },
+    }),
+  };
+}
