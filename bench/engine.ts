@@ -215,34 +215,40 @@ export async function makeFirms(
   engine: Pick<BenchEngine, "sandbox" | "sql">,
   count: number,
   from = 0,
-): Promise<BenchFirm[]> {
+): Promise<readonly BenchFirm[]> {
   const firms = Array.from({ length: count }, (_, index) => ({
     participantId: `0245:8${String(from + index).padStart(9, "0")}`,
     clientId: newId(systemClock),
     clientSecret: secretOf(from + index),
   }));
   await insertBenchFirms(engine.sql, firms, BILLING_CAPABILITIES);
+  return withTokens(engine, firms);
+}
+
+/** Firms with a new token each: what takes longer than a token is good for asks for others afterwards. */
+export async function withTokens(
+  { sandbox }: Pick<BenchEngine, "sandbox">,
+  firms: readonly Omit<BenchFirm, "token">[],
+): Promise<readonly BenchFirm[]> {
   const ready: BenchFirm[] = [];
-  for (let i = 0; i < firms.length; i += TOKENS_AT_ONCE) {
-    const some = await Promise.all(
-      firms.slice(i, i + TOKENS_AT_ONCE).map(async (firm): Promise<BenchFirm> => {
-        const answer = await fetch(`${engine.sandbox.sapiBaseUrl}/auth/token`, {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify({
-            grant_type: "client_credentials",
-            client_id: firm.clientId,
-            client_secret: firm.clientSecret,
-          }),
-        });
-        const body = (await answer.json()) as { readonly access_token?: string };
-        if (body.access_token === undefined) throw new Error(`no token for a bench firm: ${answer.status}`);
-        return { ...firm, token: body.access_token };
-      }),
-    );
-    ready.push(...some);
-  }
+  for (let i = 0; i < firms.length; i += TOKENS_AT_ONCE)
+    ready.push(...(await Promise.all(firms.slice(i, i + TOKENS_AT_ONCE).map((firm) => withToken(sandbox, firm)))));
   return ready;
+}
+
+async function withToken({ sapiBaseUrl }: Sandbox, firm: Omit<BenchFirm, "token">): Promise<BenchFirm> {
+  const answer = await fetch(`${sapiBaseUrl}/auth/token`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      grant_type: "client_credentials",
+      client_id: firm.clientId,
+      client_secret: firm.clientSecret,
+    }),
+  });
+  const body = (await answer.json()) as { readonly access_token?: string };
+  if (body.access_token === undefined) throw new Error(`no token for a bench firm: ${answer.status}`);
+  return { ...firm, token: body.access_token };
 }
 
 const SCOPES: readonly Scope[] = ["documents:send", "documents:read", "documents:write", "webhooks:write"];

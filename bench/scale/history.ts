@@ -1,7 +1,7 @@
 /** `history`: what a long past costs a send, a status, an inbox and a scrape, against the same on an empty database. */
 import { systemClock } from "../../engine/base/clock.js";
 import { openSql } from "../../engine/storage/sql.js";
-import { makeFirms } from "../engine.js";
+import { makeFirms, withTokens } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
 import type { LoadRequest } from "../load.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
@@ -26,14 +26,15 @@ interface Side {
 }
 
 async function side(engine: BenchEngine, options: BenchOptions, stored: number): Promise<Side> {
-  const firms = await makeFirms(engine, options.tiny ? 2 : FIRMS, stored === 0 ? FIRMS : 0);
+  const made = await makeFirms(engine, options.tiny ? 2 : FIRMS, stored === 0 ? FIRMS : 0);
   const sql = openSql({ url: engine.databaseUrl, name: "past", connections: 1 });
   try {
-    const owners = firms.map(({ clientId, participantId }) => ({ firmId: clientId, participant: participantId }));
+    const owners = made.map(({ clientId, participantId }) => ({ firmId: clientId, participant: participantId }));
     if (stored > 0) await addPast(sql, owners, stored);
   } finally {
     await sql.end({ timeout: 1 });
   }
+  const firms = await withTokens(engine, made);
   const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
   const documents: string[] = [];
   for (const firm of firms) {
@@ -105,7 +106,8 @@ const urlOf = ({ sandbox }: BenchEngine): string => sandbox.sapiBaseUrl.replace(
 async function measure(options: BenchOptions, engines: readonly [BenchEngine, BenchEngine]): Promise<Figure[]> {
   const stored = options.tiny ? STORED_TINY : (options.size ?? STORED);
   options.say(`a past of ${stored} documents …`);
-  const [empty, full] = [await side(engines[0], options, 0), await side(engines[1], options, stored)];
+  const full = await side(engines[1], options, stored);
+  const empty = await side(engines[0], options, 0);
   const questions = ASKED.flatMap(([, question]) => [question(empty), question(full)]);
   await inTurns(questions, (rounds) => rounds < (options.tiny ? 1 : WARM_ROUNDS));
   options.say("both in turn …");
