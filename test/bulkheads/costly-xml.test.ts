@@ -17,8 +17,11 @@ import { createPool, workerEntry } from "../../validators/pool.js";
 import type { JobOwner } from "../../validators/pool.js";
 import { readResponse } from "../../validators/responses.js";
 import { validateDocument } from "../../validators/validate.js";
+import { NONE, XmlDocument as ScannedDocument } from "../../validators/xml/document.js";
 import { canonicalizeDocument } from "../../validators/xml/c14n.js";
 import { SCAN_LIMITS } from "../../validators/xml/limits.js";
+import { cac, NS } from "../../validators/xml/names.js";
+import { scan } from "../../validators/xml/scanner.js";
 import { parseXml, XML_TREE_LIMITS } from "../../validators/xml/tree.js";
 import type { XmlDocument } from "../../validators/xml/tree.js";
 import { smpRecord, startDnsServer } from "../support/dns-server.js";
@@ -97,6 +100,60 @@ test.each([
   const few = work(20);
   expect(few).toBeGreaterThan(0);
   expect(work(200)).toBe(few);
+});
+
+/** Steps from an element to its next sibling while `act` runs. */
+function siblingsPassed(document: ScannedDocument, act: () => void): number {
+  const { nexts } = document;
+  let passed = 0;
+  document.nexts = new Proxy(nexts, {
+    get: (array, index) => {
+      passed += 1;
+      return Reflect.get(array, index) as unknown;
+    },
+  });
+  act();
+  document.nexts = nexts;
+  return passed;
+}
+
+test("a child that stands behind thousands of others is walked to once, however often it is asked for", () => {
+  const siblings = 10_000;
+  const { x, y } = { x: "<cbc:CompanyID>1</cbc:CompanyID>".repeat(siblings), y: "<cac:TaxScheme/>" };
+  const party = `<cac:PartyTaxScheme>${x}${y}${x}${y}${x}</cac:PartyTaxScheme>`;
+  const scanned = scan(
+    Buffer.from(`<Invoice xmlns="${NS.Invoice}" xmlns:cac="${NS.cac}" xmlns:cbc="${NS.cbc}">${party}</Invoice>`),
+  );
+  if (scanned.kind === "refused") throw new Error("not well-formed");
+  const { document } = scanned;
+  const [first, second] = [siblings + 2, 2 * siblings + 3];
+  const passed = siblingsPassed(document, () => {
+    for (let asked = 0; asked < 500; asked += 1) {
+      expect(document.child(1, cac.TaxScheme)).toBe(first);
+      expect(document.nextSame(first)).toBe(second);
+      expect(document.nextSame(second)).toBe(NONE);
+    }
+  });
+  expect(passed).toBeLessThan(3 * siblings + 500 * 3 * 100);
+});
+
+test("the registrations of a Greek seller are gone through once, however many numbers its invoice has", () => {
+  const work = (many: number): number => {
+    const ids = "<cbc:ID>094259216|20/11/2026|1|1.1|A|1</cbc:ID>".repeat(many);
+    const bytes = Buffer.from(
+      SAMPLE.replace("<cbc:IdentificationCode>SK", "<cbc:IdentificationCode>GR")
+        .replace(/<cac:PartyTaxScheme>.*?<\/cac:PartyTaxScheme>/su, "<cac:PartyTaxScheme/>".repeat(many))
+        .replace("<cbc:IssueDate>", `${ids}$&`),
+    );
+    const steps = vi.spyOn(ScannedDocument.prototype, "nextSame");
+    try {
+      validateDocument(bytes, { limits: SCAN_LIMITS, day: "2026-11-20" });
+      return steps.mock.calls.length;
+    } finally {
+      steps.mockRestore();
+    }
+  };
+  expect(work(400)).toBeLessThan(3 * work(200));
 });
 
 test("8,000 prefixes around 2,000 declaring children are refused at the first declaration too many", () => {

@@ -32,11 +32,24 @@ const collapse = (text: string): string =>
     .filter((word) => word !== "")
     .join(" ");
 
+/** normalize-space(.) of an element. */
+export const normalizedText = (doc: XmlDocument, e: ElementId): string =>
+  doc.isLong(e) ? doc.ofLong(e, normalizeSpace) : normalizeSpace(doc.text(e));
+
+/** normalize-space(upper-case(.)) of an element. */
+export const normalizedUpper = (doc: XmlDocument, e: ElementId): string =>
+  doc.isLong(e) ? doc.ofLong(e, upperAndNormal) : upperAndNormal(doc.text(e));
+const upperAndNormal = (text: string): string => normalizeSpace(text.toUpperCase());
+
 /** True when normalize-space() would leave nothing. */
 export function isBlank(text: string): boolean {
   for (let i = 0; i < text.length; i += 1) if (!isSpace(text.charCodeAt(i))) return false;
   return true;
 }
+
+/** True when normalize-space() of an element would be empty. */
+export const isBlankText = (doc: XmlDocument, e: ElementId): boolean =>
+  doc.isLong(e) ? doc.ofLong(e, isBlank) : isBlank(doc.text(e));
 
 /** XPath string-length(): code points, not UTF-16 units. */
 export function codePoints(text: string): number {
@@ -75,7 +88,7 @@ export function decimalOf(doc: XmlDocument, e: ElementId): Decimal {
 /** The decimal that the text of an element is, undefined when it is none. Most are read where they lie. */
 function decimalAt(doc: XmlDocument, e: ElementId): Decimal | undefined {
   const plain = doc.isPlain(e) ? decimalIn(doc.source, doc.contentStarts[e]!, doc.contentEnds[e]!) : undefined;
-  return plain ?? parseDecimal(doc.text(e));
+  return plain ?? (doc.isLong(e) ? doc.ofLong(e, parseDecimal) : parseDecimal(doc.text(e)));
 }
 
 /** xs:decimal(child), undefined when the child is absent. @throws RuleError XPTY0004, FORG0001 */
@@ -92,10 +105,13 @@ export function booleanOf(doc: XmlDocument, e: ElementId): boolean {
   const text = doc.text(e);
   if (text === "false") return false;
   if (text === "true") return true;
-  if (TRUE.test(text)) return true;
-  if (FALSE.test(text)) return false;
-  throw new RuleError("FORG0001", e);
+  const value = doc.isLong(e) ? doc.ofLong(e, parseBoolean) : parseBoolean(text);
+  if (value === undefined) throw new RuleError("FORG0001", e);
+  return value;
 }
+
+const parseBoolean = (text: string): boolean | undefined =>
+  TRUE.test(text) ? true : FALSE.test(text) ? false : undefined;
 
 /** cbc:ChargeIndicator = value. @throws RuleError FORG0001 */
 export function hasChargeIndicator(doc: XmlDocument, e: ElementId, value: boolean): boolean {
@@ -119,9 +135,15 @@ export const isCharge = (doc: XmlDocument, e: ElementId): boolean => hasChargeIn
 export function signOf(doc: XmlDocument, e: ElementId): number {
   const plain = decimalAt(doc, e);
   if (plain !== undefined) return sign(plain);
-  const text = doc.text(e);
+  const found = doc.isLong(e) ? doc.ofLong(e, signIn) : signIn(doc.text(e));
+  if (found === undefined) throw new RuleError("FORG0001", e);
+  return found;
+}
+
+/** The sign of a number that is no plain decimal, undefined when the text is none. */
+function signIn(text: string): number | undefined {
   const match = DOUBLE.exec(text);
-  if (match === null || (match[2] === "NaN" && match[1] !== "")) throw new RuleError("FORG0001", e);
+  if (match === null || (match[2] === "NaN" && match[1] !== "")) return undefined;
   if (match[2] === "NaN") return NaN;
   const size = match[2] === "INF" || /[1-9]/u.test(match[3] ?? "") ? 1 : 0;
   return match[1] === "-" ? 0 - size : size;
@@ -133,13 +155,17 @@ export function signOf(doc: XmlDocument, e: ElementId): number {
  * with more than 308 digits, which as a double are INF.
  */
 export function numberOf(doc: XmlDocument, e: ElementId): Decimal {
-  const text = doc.text(e);
+  const number = doc.isLong(e) ? doc.ofLong(e, numberIn) : numberIn(doc.text(e));
+  if (typeof number === "string") throw new RuleError(number, e);
+  return number;
+}
+
+/** The number, or the error of looking for one. */
+function numberIn(text: string): Decimal | "FORG0001" | "FOCA0002" {
   const plain = text.length < DOUBLE_DIGITS_SAFE || Number.isFinite(Number(text)) ? parseDecimal(text) : undefined;
   if (plain !== undefined) return plain;
-  if (!DOUBLE.test(text)) throw new RuleError("FORG0001", e);
-  const value = fromDouble(Number(text));
-  if (value === undefined) throw new RuleError("FOCA0002", e);
-  return value;
+  if (!DOUBLE.test(text)) return "FORG0001";
+  return fromDouble(Number(text)) ?? "FOCA0002";
 }
 
 /** Fewer characters than this are never too many for a double. */
@@ -173,7 +199,7 @@ const DATE = /^[ \t\r\n]*(-?)(\d{4,})-(\d\d)-(\d\d)(Z|[+-]\d\d:\d\d)?[ \t\r\n]*$
  * @throws RuleError FORG0001 when the text is no date.
  */
 export function dateOf(doc: XmlDocument, e: ElementId): number {
-  const minutes = parseDate(doc.text(e));
+  const minutes = doc.isLong(e) ? doc.ofLong(e, parseDate) : parseDate(doc.text(e));
   if (minutes === undefined) throw new RuleError("FORG0001", e);
   return minutes;
 }

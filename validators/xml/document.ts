@@ -10,6 +10,8 @@ import type { Position } from "../lines.js";
 import { firstChars, lastChars } from "../text.js";
 import { DOCUMENT_NAME_BASE, internedNames, nameOf, NS, prefixedName } from "./names.js";
 import type { ExpandedName, NameId } from "./names.js";
+import { LONG_TEXT_BYTES, LongTexts } from "./repeats/long-texts.js";
+import type { Maker } from "./repeats/long-texts.js";
 import { SHORT_TEXT_BYTES_MAX, ShortTexts } from "./repeats/short-texts.js";
 import { attributeText, characterData, contentText, namespaceDeclarations } from "./text.js";
 
@@ -42,6 +44,11 @@ export interface DocumentName extends ExpandedName {
 /** Locations longer than this lose their middle; a report is for people. */
 const PATH_CHARS_MAX = 2_000;
 const NO_ELEMENTS = new Int32Array(0);
+
+/** Siblings that are walked past, again whenever one is asked for; what lies behind more of them is remembered. */
+const NEAR_SIBLINGS = 64;
+/** More than there are names, so that an element and a name make one key. */
+const NAME_KEYS = 2 ** 24;
 
 /** A walk over the names costs a twentieth of their index. */
 const NAMES_SEARCHED = 16;
@@ -104,8 +111,13 @@ export class XmlDocument {
   /** Names from DOCUMENT_NAME_BASE upwards. */
   documentNames: DocumentName[] = [];
 
-  /** Texts that had to be decoded, by element. */
+  /** Texts that had to be decoded or are long, by element; long text nodes; long attributes, by their index. */
   readonly #texts = new Map<ElementId, string>();
+  readonly #nodes = new Map<ElementId, readonly string[]>();
+  readonly #attributes = new Map<number, string>();
+  readonly #longTexts = new LongTexts();
+  /** Far siblings: first children by element and name, next ones of their name by the element, negative. */
+  readonly #far = new Map<number, ElementId>();
   readonly #shortTexts = new ShortTexts();
   #latin: string | undefined;
   /** Small documents since the last large one. */
@@ -134,6 +146,10 @@ export class XmlDocument {
     this.#latin = undefined;
     this.documentNames = [];
     this.#texts.clear();
+    this.#nodes.clear();
+    this.#attributes.clear();
+    this.#longTexts.clear();
+    this.#far.clear();
     this.#byName.clear();
     this.#declarations.clear();
     this.#nameIndexed = false;
@@ -237,7 +253,8 @@ export class XmlDocument {
     if ((this.masks[(e << 1) | ((name >> 5) & 1)]! & (1 << (name & 31))) === 0) return NONE;
     const { names, nexts } = this;
     let c = this.firsts[e]!;
-    while (c !== NONE && names[c]! !== name) c = nexts[c]!;
+    for (let near = NEAR_SIBLINGS; c !== NONE && names[c]! !== name; c = nexts[c]!)
+      if (--near === 0) return this.#farFrom(c, e * NAME_KEYS + name, name);
     return c;
   }
 
@@ -247,8 +264,18 @@ export class XmlDocument {
     const name = names[e]!;
     if (this.parents[e]! === 0 && this.#topLasts[name] === e) return NONE;
     let c = nexts[e]!;
-    while (c !== NONE && names[c]! !== name) c = nexts[c]!;
+    for (let near = NEAR_SIBLINGS; c !== NONE && names[c]! !== name; c = nexts[c]!)
+      if (--near === 0) return this.#farFrom(c, -e, name);
     return c;
+  }
+
+  /** The first sibling of that name from c on, or NONE; remembered by a key, since thousands between may ask for it. */
+  #farFrom(c: ElementId, key: number, name: NameId): ElementId {
+    let found = this.#far.get(key);
+    if (found !== undefined) return found;
+    for (found = c; found !== NONE && this.names[found]! !== name;) found = this.nexts[found]!;
+    this.#far.set(key, found);
+    return found;
   }
 
   has(e: ElementId, name: NameId): boolean {
@@ -265,8 +292,19 @@ export class XmlDocument {
   text(e: ElementId): string {
     const start = this.contentStarts[e]!;
     const end = this.contentEnds[e]!;
-    if (!this.isPlain(e)) return this.#decodedText(e, start, end);
-    return this.#asciiText(start, end);
+    return end - start <= SHORT_TEXT_BYTES_MAX && this.isPlain(e)
+      ? this.#shortTexts.of(this.source, start, end)
+      : this.#otherText(e, start, end);
+  }
+
+  /** Whether what is made of the text of e is better kept. */
+  isLong(e: ElementId): boolean {
+    return this.contentEnds[e]! - this.contentStarts[e]! > LONG_TEXT_BYTES;
+  }
+
+  /** What a function of a module makes of the long text of e: made once, however many ask. */
+  ofLong<T>(e: ElementId, make: Maker<T>): T {
+    return this.#longTexts.made(e, this.text(e), make);
   }
 
   /** Whether the text of e is the very bytes of its content, all of them ASCII. */
@@ -322,8 +360,12 @@ export class XmlDocument {
   }
 
   /** Text nodes that are children of e, in order, for `text()` of imported packs. */
-  textNodes(e: ElementId): string[] {
-    return characterData(this.source.toString("utf8", this.contentStarts[e], this.contentEnds[e]));
+  textNodes(e: ElementId): readonly string[] {
+    const [start, end] = [this.contentStarts[e]!, this.contentEnds[e]!];
+    if (end - start <= LONG_TEXT_BYTES) return characterData(this.source.toString("utf8", start, end));
+    let nodes = this.#nodes.get(e);
+    if (nodes === undefined) this.#nodes.set(e, (nodes = characterData(this.source.toString("utf8", start, end))));
+    return nodes;
   }
 
   /** Whether the character data of e itself holds anything but white space. */
@@ -394,26 +436,38 @@ export class XmlDocument {
     return prefix === "xml" ? NS.xml : prefix === "" ? "" : undefined;
   }
 
-  #decodedText(e: ElementId, start: number, end: number): string {
+  #otherText(e: ElementId, start: number, end: number): string {
+    const isPlain = this.isPlain(e);
+    if (isPlain && end - start <= LONG_TEXT_BYTES) return this.source.toString("latin1", start, end);
     const known = this.#texts.get(e);
     if (known !== undefined) return known;
-    const written = this.source.toString("utf8", start, end);
-    const text = (this.flags[e]! & (FLAG.elements | FLAG.marked)) === 0 ? written : contentText(written);
+    const text = isPlain ? this.source.toString("latin1", start, end) : this.#decodedText(e, start, end);
     this.#texts.set(e, text);
     return text;
   }
 
-  #asciiText(start: number, end: number): string {
-    return end - start <= SHORT_TEXT_BYTES_MAX
-      ? this.#shortTexts.of(this.source, start, end)
-      : this.source.toString("latin1", start, end);
+  #decodedText(e: ElementId, start: number, end: number): string {
+    const written = this.source.toString("utf8", start, end);
+    return (this.flags[e]! & (FLAG.elements | FLAG.marked)) === 0 ? written : contentText(written);
   }
 
   #attrText(i: number): string {
     const start = this.attrStarts[i]!;
     const end = this.attrEnds[i]!;
+    if (this.attrFlags[i]! === 0 && end - start <= SHORT_TEXT_BYTES_MAX)
+      return this.#shortTexts.of(this.source, start, end);
+    return end - start <= LONG_TEXT_BYTES ? this.#decodedAttribute(i, start, end) : this.#keptAttribute(i, start, end);
+  }
+
+  #keptAttribute(i: number, start: number, end: number): string {
+    let text = this.#attributes.get(i);
+    if (text === undefined) this.#attributes.set(i, (text = this.#decodedAttribute(i, start, end)));
+    return text;
+  }
+
+  #decodedAttribute(i: number, start: number, end: number): string {
     const flags = this.attrFlags[i]!;
-    if (flags === 0) return this.#asciiText(start, end);
+    if (flags === 0) return this.source.toString("latin1", start, end);
     const written = this.source.toString("utf8", start, end);
     return (flags & FLAG.marked) === 0 ? written : attributeText(written);
   }

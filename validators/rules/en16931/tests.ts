@@ -4,7 +4,7 @@ import type { NameId } from "../../xml/names.js";
 import { at, nameId } from "../path.js";
 import { fatal, ofNames, ofNamesFirst } from "../rule.js";
 import type { Assert, Test } from "../rule.js";
-import { codePoints, fractionLengthOf, isBlank, onlyChild } from "../values.js";
+import { codePoints, fractionLengthOf, isBlankText, onlyChild } from "../values.js";
 import type { En16931Facts } from "./facts.js";
 
 export type En16931Test = Test<En16931Facts>;
@@ -32,7 +32,7 @@ export function filled(...paths: readonly string[]): En16931Test {
     (doc, e) =>
       all.some((path) => {
         const found = path.one(doc, e);
-        return found !== NONE && !isBlank(doc.text(found));
+        return found !== NONE && !isBlankText(doc, found);
       }),
   );
 }

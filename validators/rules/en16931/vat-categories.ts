@@ -3,7 +3,7 @@ import { NONE } from "../../xml/document.js";
 import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { cac, cbc } from "../../xml/names.js";
 import { RuleError } from "../rule.js";
-import { childText, normalizeSpace } from "../values.js";
+import { normalizedText, normalizedUpper, normalizeSpace, onlyChild } from "../values.js";
 
 /** One bit per category code, so that "which categories occur" is one number. */
 export const CATEGORY = {
@@ -119,7 +119,10 @@ export const categoryBit = (text: string): number => BITS.get(normalizeSpace(tex
 /**
  * Bit of the category of a TaxCategory or ClassifiedTaxCategory. @throws RuleError XPTY0004 when it has several codes.
  */
-export const categoryOf = (doc: XmlDocument, e: ElementId): number => categoryBit(childText(doc, e, cbc.ID));
+export function categoryOf(doc: XmlDocument, e: ElementId): number {
+  const id = onlyChild(doc, e, cbc.ID);
+  return id === NONE ? CATEGORY.other : (BITS.get(normalizedText(doc, id)) ?? CATEGORY.other);
+}
 
 /** Some TaxScheme of the element is VAT, in any case and with white space. @throws RuleError XPTY0004 */
 export function isVat(doc: XmlDocument, e: ElementId): boolean {
@@ -144,8 +147,8 @@ export function isOnlyVat(doc: XmlDocument, e: ElementId): boolean {
 }
 
 function isVatScheme(doc: XmlDocument, scheme: ElementId): boolean {
-  const id = childText(doc, scheme, cbc.ID);
-  return id === "VAT" || normalizeSpace(id.toUpperCase()) === "VAT";
+  const id = onlyChild(doc, scheme, cbc.ID);
+  return id !== NONE && (doc.text(id) === "VAT" || normalizedUpper(doc, id) === "VAT");
 }
 
 /** The first TaxCategory below that is VAT, and the next one after `after`; NONE when there is none left. */

@@ -11,7 +11,6 @@ import { childNormalized, isEmpty, pathTextNode, someChildIs, textNode } from ".
 
 const ORDER_REFERENCE = at("cac:OrderReference/cbc:ID");
 const CUSTOMIZATION = at("cbc:CustomizationID");
-const DOCUMENT_CURRENCY = at("cbc:DocumentCurrencyCode");
 
 /** Elements that say nothing. A rule of every element, so it is one look at flags that the scanner has set. */
 export const EMPTY_ELEMENTS: Pattern<PeppolFacts> = {
@@ -110,7 +109,7 @@ export const DOCUMENT_RULES: readonly Rule<PeppolFacts>[] = [
       "PEPPOL-EN16931-R005",
       "BT-5 BT-6",
       "The VAT accounting currency equals the document currency. Leave cbc:TaxCurrencyCode out, or correct it.",
-      (doc, e) => normalizeSpace(textNode(doc, e)) !== normalizeSpace(currencyBeside(doc, e)),
+      (doc, e, facts) => normalizeSpace(textNode(doc, e)) !== facts.currencyBeside(doc, e),
     ),
   ),
   rule(
@@ -145,12 +144,6 @@ function taxTotals(doc: XmlDocument, e: ElementId, withBreakdown: boolean): numb
     if (doc.has(total, cac.TaxSubtotal) === withBreakdown) totals += 1;
   }
   return totals;
-}
-
-/** `../cbc:DocumentCurrencyCode/text()`: beside an element, so below its parent. */
-function currencyBeside(doc: XmlDocument, e: ElementId): string {
-  const parent = doc.parent(e);
-  return parent === NONE ? "" : pathTextNode(doc, parent, DOCUMENT_CURRENCY);
 }
 
 const isNotPositive = (sign: number): boolean => sign <= 0;

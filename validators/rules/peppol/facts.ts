@@ -10,7 +10,7 @@ import { RuleError } from "../rule.js";
 import type { Facts } from "../rule.js";
 import type { Variant } from "./variant.js";
 import { childText, normalizeSpace } from "../values.js";
-import { childNormalized, pathText, substring, textIs, toDate } from "./xpath.js";
+import { childNormalized, pathText, pathTextNode, substring, textIs, toDate } from "./xpath.js";
 
 /** A value of the document, or the dynamic error that its computation ends in; both are remembered. */
 class Memo<T> {
@@ -36,6 +36,26 @@ class Memo<T> {
       if (error instanceof RuleError) this.#error = error;
       throw error;
     }
+  }
+}
+
+/** Answers about elements, each worked out once. An error is not remembered: it ends the layer. */
+class MemoOfElements<T> {
+  readonly #compute: (doc: XmlDocument, e: ElementId) => T;
+  readonly #values = new Map<ElementId, T>();
+
+  constructor(compute: (doc: XmlDocument, e: ElementId) => T) {
+    this.#compute = compute;
+  }
+
+  reset(): void {
+    if (this.#values.size > 0) this.#values.clear();
+  }
+
+  of(doc: XmlDocument, e: ElementId): T {
+    let value = this.#values.get(e);
+    if (value === undefined) this.#values.set(e, (value = this.#compute(doc, e)));
+    return value;
   }
 }
 
@@ -98,16 +118,19 @@ export class PeppolFacts implements Facts {
   readonly supplierIsSwedish = new Memo((doc) => someParty(doc, cac.AccountingSupplierParty, isInSweden));
   readonly supplierHasSwedishVat = new Memo((doc) => someParty(doc, cac.AccountingSupplierParty, isInSwedenWithVat));
   readonly customerIsSwedish = new Memo((doc) => someParty(doc, cac.AccountingCustomerParty, isInSweden));
+  readonly #sellerTins = new Memo(tinsOfSeller);
   /** Some seller address of the document is exactly GR. */
   readonly sellerIsInGreece = new Memo((doc) => SUPPLIER_COUNTRY.some(doc, ROOT, textIs, "GR"));
   readonly hasOrderReference = new Memo((doc) => ORDER_REFERENCE.exists(doc, ROOT));
   /** Every DocumentCurrencyCode: officially an amount may be in any of them. */
   readonly currencies = new Memo((doc): ReadonlySet<string> => new Set(textsAt(doc, ROOT, DOCUMENT_CURRENCY)));
-  readonly #periodStarts = new Memo((doc) => textsAt(doc, ROOT, PERIOD_START));
-  readonly #periodEnds = new Memo((doc) => textsAt(doc, ROOT, PERIOD_END));
-  readonly #periodStart = new Memo((doc) => dateIn(this.#periodStarts.of(doc)));
-  readonly #periodEnd = new Memo((doc) => dateIn(this.#periodEnds.of(doc)));
-  readonly #all: readonly Memo<unknown>[];
+  /** Of an invoice, nearly always the document element: the dates of its invoicing period. */
+  readonly #periodStarts = new MemoOfElements((doc, invoice) => textsAt(doc, invoice, PERIOD_START));
+  readonly #periodEnds = new MemoOfElements((doc, invoice) => textsAt(doc, invoice, PERIOD_END));
+  readonly #periodStart = new MemoOfElements((doc, invoice) => dateIn(this.#periodStarts.of(doc, invoice)));
+  readonly #periodEnd = new MemoOfElements((doc, invoice) => dateIn(this.#periodEnds.of(doc, invoice)));
+  readonly #currencyBelow = new MemoOfElements((doc, e) => normalizeSpace(pathTextNode(doc, e, DOCUMENT_CURRENCY)));
+  readonly #all: readonly { reset(): void }[];
 
   constructor(variant: Variant) {
     this.variant = variant;
@@ -128,6 +151,7 @@ export class PeppolFacts implements Facts {
       this.supplierIsSwedish,
       this.supplierHasSwedishVat,
       this.customerIsSwedish,
+      this.#sellerTins,
       this.sellerIsInGreece,
       this.hasOrderReference,
       this.currencies,
@@ -135,6 +159,7 @@ export class PeppolFacts implements Facts {
       this.#periodEnds,
       this.#periodStart,
       this.#periodEnd,
+      this.#currencyBelow,
     ];
   }
 
@@ -142,22 +167,31 @@ export class PeppolFacts implements Facts {
     for (const memo of this.#all) memo.reset();
   }
 
-  /** Whether the invoicing period of an invoice, nearly always the document element, has a start date. */
+  /** Whether the invoicing period of an invoice has a start date. */
   hasPeriodStart(doc: XmlDocument, invoice: ElementId): boolean {
-    return (invoice === ROOT ? this.#periodStarts.of(doc) : textsAt(doc, invoice, PERIOD_START)).length > 0;
+    return this.#periodStarts.of(doc, invoice).length > 0;
   }
 
   hasPeriodEnd(doc: XmlDocument, invoice: ElementId): boolean {
-    return (invoice === ROOT ? this.#periodEnds.of(doc) : textsAt(doc, invoice, PERIOD_END)).length > 0;
+    return this.#periodEnds.of(doc, invoice).length > 0;
   }
 
   /** That date. @throws RuleError XPTY0004 for several, FORG0001 for a text that is none */
   periodStart(doc: XmlDocument, invoice: ElementId): number {
-    return invoice === ROOT ? this.#periodStart.of(doc) : dateIn(textsAt(doc, invoice, PERIOD_START));
+    return this.#periodStart.of(doc, invoice);
   }
 
   periodEnd(doc: XmlDocument, invoice: ElementId): number {
-    return invoice === ROOT ? this.#periodEnd.of(doc) : dateIn(textsAt(doc, invoice, PERIOD_END));
+    return this.#periodEnd.of(doc, invoice);
+  }
+
+  /**
+   * `normalize-space(../cbc:DocumentCurrencyCode/text())`: beside an element, so below its parent.
+   * @throws RuleError XPTY0004 for several
+   */
+  currencyBeside(doc: XmlDocument, e: ElementId): string {
+    const parent = doc.parent(e);
+    return parent === NONE ? "" : this.#currencyBelow.of(doc, parent);
   }
 
   supplierIs(doc: XmlDocument, country: string): boolean {
@@ -175,6 +209,16 @@ export class PeppolFacts implements Facts {
   /** Seller and buyer have German addresses. */
   isWithinGermany(doc: XmlDocument): boolean {
     return this.supplierIs(doc, "DE") && this.customerIs(doc, "DE");
+  }
+
+  /**
+   * Whether a TIN is that of the seller or of its tax representative: their VAT number without the country.
+   * @throws RuleError XPTY0004 when a registration before it has several numbers
+   */
+  isTinOfSeller(doc: XmlDocument, tin: string): boolean {
+    const { tins, error } = this.#sellerTins.of(doc);
+    if (!tins.has(tin) && error !== undefined) throw error;
+    return tins.has(tin);
   }
 
   isGreekSender(doc: XmlDocument): boolean {
@@ -215,6 +259,27 @@ function vatCountry(doc: XmlDocument, schemes: Path): string | undefined {
   if (prefixes.length > 1) throw new RuleError("FORG0006");
   const prefix = prefixes[0] ?? "";
   return prefix === "" ? undefined : normalizeSpace(prefix).toUpperCase();
+}
+
+/** TINs in VAT numbers, up to the first that cannot be read; a document may have many numbers that ask for one. */
+interface Tins {
+  readonly tins: ReadonlySet<string>;
+  readonly error?: RuleError;
+}
+
+function tinsOfSeller(doc: XmlDocument): Tins {
+  const tins = new Set<string>();
+  try {
+    for (const schemes of [SUPPLIER_SCHEMES, REPRESENTATIVE_SCHEMES]) schemes.each(doc, ROOT, addTin, tins);
+    return { tins };
+  } catch (error) {
+    if (error instanceof RuleError) return { tins, error };
+    throw error;
+  }
+}
+
+function addTin(doc: XmlDocument, scheme: ElementId, tins: Set<string>): void {
+  if (isVatScheme(doc, scheme)) tins.add(substring(childText(doc, scheme, cbc.CompanyID), 3, 9));
 }
 
 /** PartyTaxScheme whose scheme is exactly "VAT". */

@@ -12,7 +12,7 @@ import { RuleError } from "../rule.js";
 import type { AssertFacts, Rule } from "../rule.js";
 import { IDENTIFIER_CHECKS, isDutchVat } from "./identifiers.js";
 import type { IdentifierCheck } from "./identifiers.js";
-import { normalizeSpace } from "../values.js";
+import { normalizedText } from "../values.js";
 import { pathNormalized } from "./xpath.js";
 
 interface SchemeRule extends AssertFacts {
@@ -170,7 +170,7 @@ function judgeIdentifier(doc: XmlDocument, e: ElementId, fail: (index: number) =
 /** A CompanyID of a VAT registration that begins with NL. Part of a context, so an error means that it is none. */
 function isDutchVatNumber(doc: XmlDocument, e: ElementId): boolean {
   const registration = doc.parent(e);
-  if (doc.name(registration) !== cac.PartyTaxScheme || !normalizeSpace(doc.text(e)).startsWith("NL")) return false;
+  if (doc.name(registration) !== cac.PartyTaxScheme || !normalizedText(doc, e).startsWith("NL")) return false;
   try {
     return pathNormalized(doc, registration, SCHEME_ID) === "VAT";
   } catch (error) {

@@ -11,11 +11,13 @@ import type { ElementId, XmlDocument } from "../../xml/document.js";
 import type { NameId } from "../../xml/names.js";
 import type { Path } from "../path.js";
 import { RuleError } from "../rule.js";
-import { childText, isBlank, normalizeSpace, parseDate } from "../values.js";
+import { isBlankText, normalizedText, onlyChild, parseDate } from "../values.js";
 
 /** `normalize-space(child)`. @throws RuleError XPTY0004 when there are several children of that name */
-export const childNormalized = (doc: XmlDocument, e: ElementId, name: NameId): string =>
-  normalizeSpace(childText(doc, e, name));
+export function childNormalized(doc: XmlDocument, e: ElementId, name: NameId): string {
+  const child = onlyChild(doc, e, name);
+  return child === NONE ? "" : normalizedText(doc, child);
+}
 
 /** Text of the only element at a path, "" without one. @throws RuleError XPTY0004 when there are several */
 export function pathText(doc: XmlDocument, e: ElementId, path: Path): string {
@@ -24,8 +26,10 @@ export function pathText(doc: XmlDocument, e: ElementId, path: Path): string {
 }
 
 /** `normalize-space(path)`. @throws RuleError XPTY0004 when there are several elements at the path */
-export const pathNormalized = (doc: XmlDocument, e: ElementId, path: Path): string =>
-  normalizeSpace(pathText(doc, e, path));
+export function pathNormalized(doc: XmlDocument, e: ElementId, path: Path): string {
+  const found = path.one(doc, e);
+  return found === NONE ? "" : normalizedText(doc, found);
+}
 
 /**
  * An attribute of the only element at a path, "" without one. @throws RuleError XPTY0004 when several elements carry it
@@ -80,14 +84,14 @@ function pushTextNodes(doc: XmlDocument, e: ElementId, found: string[]): void {
 /** An element without child elements whose text is white space: `not(*) and not(normalize-space())`. */
 export function isEmpty(doc: XmlDocument, e: ElementId): boolean {
   if (doc.hasElements(e) || (doc.hasOwnText(e) && hasPlainText(doc, e))) return false;
-  return isBlank(doc.text(e));
+  return isBlankText(doc, e);
 }
 
 /** Test for Path.some: the text of the element is exactly `wanted`. */
 export const textIs = (doc: XmlDocument, e: ElementId, wanted: string): boolean => doc.text(e) === wanted;
 
 /** Test for Path.some: the element says something besides white space. */
-export const saysSomething = (doc: XmlDocument, e: ElementId): boolean => !isBlank(doc.text(e));
+export const saysSomething = (doc: XmlDocument, e: ElementId): boolean => !isBlankText(doc, e);
 
 /** Whether some child of that name has exactly this text (`child = 'x'`). */
 export function someChildIs(doc: XmlDocument, e: ElementId, name: NameId, wanted: string): boolean {

@@ -3,21 +3,18 @@ import { NONE } from "../../../xml/document.js";
 import type { ElementId, XmlDocument } from "../../../xml/document.js";
 import { attr, cac, cbc } from "../../../xml/names.js";
 import { at } from "../../path.js";
-import type { Path } from "../../path.js";
 import { fatal, RuleError, ruleWhen, warning } from "../../rule.js";
 import type { Pattern, Rule, Test } from "../../rule.js";
-import { isGreek, isVatScheme } from "../facts.js";
+import { isGreek } from "../facts.js";
 import type { PeppolFacts } from "../facts.js";
 import { isGreekTin } from "../identifiers.js";
-import { childText, codePoints, isBlank, normalizeSpace } from "../../values.js";
+import { codePoints, isBlank, normalizeSpace, onlyChild } from "../../values.js";
 import { isCastableAsInteger, pathText, someChildIs, substring, toNumber } from "../xpath.js";
 import { isRegistration, vatNumbers } from "./registrations.js";
 
 const ROOT = 0;
 const PARTY_NAME = at("cac:PartyName/cbc:Name");
 const LINK = at("cac:Attachment/cac:ExternalReference/cbc:URI");
-const SELLER_SCHEMES = at("cac:AccountingSupplierParty/cac:Party/cac:PartyTaxScheme");
-const REPRESENTATIVE_SCHEMES = at("cac:TaxRepresentativeParty/cac:PartyTaxScheme");
 
 const MARK = "##M.AR.K##";
 const LINK_MARK = "##INVOICE|URL##";
@@ -32,22 +29,15 @@ const segments = (doc: XmlDocument, id: ElementId): readonly string[] =>
   doc.text(id) === "" ? [] : doc.text(id).split("|", 7);
 const segment = (doc: XmlDocument, id: ElementId, position: number): string => segments(doc, id)[position - 1] ?? "";
 
-/** The TIN is that of the seller or of its tax representative: their VAT number without the country. */
-function isTinOfSeller(doc: XmlDocument, tin: string): boolean {
-  return hasTin(doc, SELLER_SCHEMES, tin) || hasTin(doc, REPRESENTATIVE_SCHEMES, tin);
-}
-
-const hasTin = (doc: XmlDocument, schemes: Path, tin: string): boolean => schemes.some(doc, ROOT, isTinOfScheme, tin);
-
-const isTinOfScheme = (doc: XmlDocument, scheme: ElementId, tin: string): boolean =>
-  isVatScheme(doc, scheme) && substring(childText(doc, scheme, cbc.CompanyID), 3, 9) === tin;
+const dateParts = (date: string): readonly string[] => (date === "" ? [] : date.split("-", 3));
 
 /** The second segment is a date, and the day, month and year of the issue date in this order. */
 function isIssueDate(doc: XmlDocument, text: string): boolean {
   if (isBlank(text) || !DATE.test(text)) return false;
   const written = text.split("/");
-  const issued = childText(doc, ROOT, cbc.IssueDate);
-  const [year, month, day] = issued === "" ? [] : issued.split("-");
+  const issue = onlyChild(doc, ROOT, cbc.IssueDate);
+  const [year, month, day] =
+    issue === NONE ? [] : doc.isLong(issue) ? doc.ofLong(issue, dateParts) : dateParts(doc.text(issue));
   return [day, month, year].every((part, index) => part !== undefined && part === written[index]);
 }
 
@@ -94,10 +84,10 @@ const INVOICE_NUMBER: Rule<PeppolFacts> = ruleWhen(
     "GR-R-001-2",
     "BT-1 BT-31 BT-63",
     "The first segment of the number must be a valid TIN, that of the seller or of its tax representative.",
-    (doc, e) =>
+    (doc, e, facts) =>
       codePoints(normalizeSpace(segment(doc, e, 1))) === 9 &&
       isGreekTin(segment(doc, e, 1)) &&
-      isTinOfSeller(doc, segment(doc, e, 1)),
+      facts.isTinOfSeller(doc, segment(doc, e, 1)),
   ),
   fatal(
     "GR-R-001-3",

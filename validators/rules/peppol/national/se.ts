@@ -1,6 +1,7 @@
 /**
  * Sweden: sellers with a Swedish address, some rules only with a Swedish VAT number. Country codes count as written.
  */
+import { NONE } from "../../../xml/document.js";
 import type { ElementId, XmlDocument } from "../../../xml/document.js";
 import { cbc } from "../../../xml/names.js";
 import { at } from "../../path.js";
@@ -9,8 +10,8 @@ import type { Pattern } from "../../rule.js";
 import { isInSweden, isInSwedenWithVat, isVatScheme } from "../facts.js";
 import type { PeppolFacts } from "../facts.js";
 import { hasSwedishCheckDigit } from "../identifiers.js";
-import { childText, codePoints, normalizeSpace } from "../../values.js";
-import { childNormalized, isNumeric, pathNormalized, pathText, someChildIs, substring, toNumber } from "../xpath.js";
+import { childText, codePoints, normalizedText, normalizedUpper, normalizeSpace } from "../../values.js";
+import { childNormalized, isNumeric, pathNormalized, someChildIs, substring, toNumber } from "../xpath.js";
 import { companyIds } from "./registrations.js";
 
 const LEGAL_ID = at("cac:PartyLegalEntity/cbc:CompanyID");
@@ -28,11 +29,9 @@ function vatNumber(doc: XmlDocument, party: ElementId): string {
 function isOtherRegistration(doc: XmlDocument, e: ElementId): boolean {
   const registration = doc.parent(e);
   const party = doc.parent(registration);
-  return (
-    isInSweden(doc, party) &&
-    LEGAL_ID.exists(doc, party) &&
-    normalizeSpace(pathText(doc, registration, SCHEME_ID).toUpperCase()) !== "VAT"
-  );
+  if (!isInSweden(doc, party) || !LEGAL_ID.exists(doc, party)) return false;
+  const scheme = SCHEME_ID.one(doc, registration);
+  return scheme === NONE || normalizedUpper(doc, scheme) !== "VAT";
 }
 
 const RATES: ReadonlySet<number> = new Set([6, 12, 25]);
@@ -49,7 +48,7 @@ const isGiroAccount =
     );
   };
 
-const accountLength = (doc: XmlDocument, e: ElementId): number => codePoints(normalizeSpace(doc.text(e)));
+const accountLength = (doc: XmlDocument, e: ElementId): number => codePoints(normalizedText(doc, e));
 const isAccountNumeric = (doc: XmlDocument, e: ElementId): boolean => isNumeric(doc.text(e));
 
 const hasCode = (doc: XmlDocument, e: ElementId, ...codes: readonly string[]): boolean =>
@@ -101,7 +100,7 @@ export const SWEDEN: Pattern<PeppolFacts> = {
         "SE-R-005",
         "BT-32",
         "The tax registration of a Swedish seller other than VAT must be the text 'Godkänd för F-skatt'.",
-        (doc, e) => normalizeSpace(doc.text(e).toUpperCase()) === "GODKÄND FÖR F-SKATT",
+        (doc, e) => normalizedUpper(doc, e) === "GODKÄND FÖR F-SKATT",
       ),
     ),
     ruleWhen(
