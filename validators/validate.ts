@@ -5,7 +5,6 @@
  * @source design/validation.md V7, sections 2 and 6
  */
 import { createHash } from "node:crypto";
-import { gzipSync } from "node:zlib";
 import { inspect } from "./inspect.js";
 import { chooseRules } from "./selection/choice.js";
 import { NO_PACKS, packGrammarFor, packRulesFor } from "./selection/packs.js";
@@ -23,6 +22,7 @@ import { findingsIn } from "./texts/language.js";
 import { sharperMessage } from "./texts/sharper.js";
 import { checkGrammar, isKnownRoot } from "./ubl/check.js";
 import { wrongNamespaces } from "./ubl/namespaces.js";
+import { compress } from "./wss/coding/gzip.js";
 import type { XmlDocument } from "./xml/document.js";
 import { cbc, NS, roots } from "./xml/names.js";
 import { foreignRoot } from "./xml/recognise.js";
@@ -120,7 +120,7 @@ function upcomingVerdicts(today: Chain, facts: DocumentFacts, options: ValidateO
 
 /** Whoever holds the bytes anyway compresses them, so that their owner need not. */
 const compressed = (bytes: Buffer, level: number | undefined): Pick<Report, "compressed"> =>
-  level === undefined ? {} : { compressed: withoutBackingStore(gzipSync(bytes, { level })) };
+  level === undefined ? {} : { compressed: withoutBackingStore(compress(bytes, level)) };
 
 /** Runs the layers on a document that the grammar table knows. @returns the name of the selection */
 function judge(chain: Chain, facts: DocumentFacts, options: ValidateOptions, packs: Packs): string {

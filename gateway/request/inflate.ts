@@ -103,9 +103,12 @@ export function createInflater(limits: InflaterLimits = { ...LIMITS, ...budgets(
   };
 }
 
+const pieces = { chunkSize: LIMITS.zlib_piece_bytes };
+
 const inflated = (compressed: Buffer, max: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
-    gunzip(compressed, { maxOutputLength: max }, (error, bytes) => {
+    const isLarge = compressed.length > LIMITS.payload_inline_bytes;
+    gunzip(compressed, { maxOutputLength: max, ...(isLarge && pieces) }, (error, bytes) => {
       if (error === null) resolve(bytes);
       else reject(refusalOf(error));
     });

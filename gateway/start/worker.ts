@@ -21,15 +21,17 @@ const exchange = async () => {
 };
 
 const arrival: Loader = async (of) => {
-  const [{ jobs, withoutBackingStore }, { takeArrival }, { octetsBesideFiles }, validate] = await Promise.all([
-    exchange(),
-    import("../../engine/documents/inbound/arrival-job.js"),
-    import("../../validators/ubl/files.js"),
-    of("validate") as Promise<(input: ValidateInput) => Promise<Report>>,
-  ]);
+  const [{ jobs, withoutBackingStore }, { takeArrival }, { octetsBesideFiles }, { compress }, validate] =
+    await Promise.all([
+      exchange(),
+      import("../../engine/documents/inbound/arrival-job.js"),
+      import("../../validators/ubl/files.js"),
+      import("../../validators/wss/coding/gzip.js"),
+      of("validate") as Promise<(input: ValidateInput) => Promise<Report>>,
+    ]);
   return async ({ work, ...input }: ArrivalTask) =>
     withoutBackingStore(
-      await takeArrival(jobs.open(input, HERE), input.bytes.length, work, { validate, octetsBesideFiles }),
+      await takeArrival(jobs.open(input, HERE), input.bytes.length, work, { validate, octetsBesideFiles, compress }),
     );
 };
 

@@ -11,6 +11,11 @@ export const REQUEST_LIMITS = {
   /** gzip's fastest level: 12 KB become 3 KB in 0.08 ms, which Postgres and its log no longer have to carry. Ours. */
   payload_gzip_level: 1,
   /**
+   * Pieces in which zlib gives out what is large: of its own 16 KiB a payload would be a thousand, and they would stay
+   * with the allocator of C, which gives back single blocks of 128 KiB and more and the end of the rest. Ours.
+   */
+  zlib_piece_bytes: 256 * KiB,
+  /**
    * Payloads up to this are compressed where they are: 64 KiB take 0.5 ms, which giving them to a thread costs too.
    * Ours.
    */

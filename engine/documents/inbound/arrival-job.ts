@@ -3,7 +3,6 @@
  * document that is judged quickly. Runs in worker threads alone; who asks for it is arrival-workers.ts.
  */
 import { createHash } from "node:crypto";
-import { gzipSync } from "node:zlib";
 
 import { systemClock } from "../../base/clock.js";
 import type { ArrivedMessage, RefusedArrival } from "../../peppol/as4/arrival.js";
@@ -24,14 +23,15 @@ export interface ArrivalWork {
   readonly gzipLevel: number;
 }
 
-/** What judges a document, and tells whether that takes long. */
-interface Judges {
+/** What judges a document, tells whether that takes long, and compresses it. */
+interface Validators {
   readonly validate: (input: ValidateInput) => Report | Promise<Report>;
   readonly octetsBesideFiles: (
     bytes: Buffer,
     limits: ValidateOptions["limits"],
     elementsMax: number,
   ) => number | undefined;
+  readonly compress: (bytes: Uint8Array, level: number) => Buffer;
 }
 
 /** Takes one message in. @param bytes  octets of the message */
@@ -39,11 +39,11 @@ export async function takeArrival(
   opening: ReturnType<As4Jobs["open"]>,
   bytes: number,
   work: ArrivalWork,
-  judges: Judges,
+  validators: Validators,
 ): Promise<ArrivedMessage | RefusedArrival> {
   const opened = await opening;
   if (opened.kind === "refused" || opened.content === undefined || "kind" in opened.content) return opened;
-  return { ...opened, content: await judgedAndPacked(opened.content, bytes, work, judges) };
+  return { ...opened, content: await judgedAndPacked(opened.content, bytes, work, validators) };
 }
 
 /**
@@ -54,18 +54,18 @@ function isQuick(
   payload: Buffer,
   bytes: number,
   { bytesMax, elementsMax, judge }: ArrivalWork,
-  judges: Judges,
+  validators: Validators,
 ): boolean {
   if (payload.length <= bytesMax) return true;
   if (bytes <= bytesMax || judge === undefined) return false;
-  return (judges.octetsBesideFiles(payload, judge.limits, elementsMax) ?? Infinity) <= bytesMax;
+  return (validators.octetsBesideFiles(payload, judge.limits, elementsMax) ?? Infinity) <= bytesMax;
 }
 
 async function judgedAndPacked(
   content: InboundExchange,
   bytes: number,
   work: ArrivalWork,
-  judges: Judges,
+  validators: Validators,
 ): Promise<InboundExchange> {
   const { payload, documentTypeId } = content;
   if (!Buffer.isBuffer(payload)) return content;
@@ -75,15 +75,15 @@ async function judgedAndPacked(
   });
   const { judge, gzipLevel: level } = work;
   const isRuled = classifyInbound(documentTypeId) === "business" && isJudged(documentTypeId);
-  if (judge === undefined || !isRuled || !isQuick(payload, bytes, work, judges))
-    return pack({ sha256: sha256Hex(payload), compressed: gzipSync(payload, { level }) });
+  if (judge === undefined || !isRuled || !isQuick(payload, bytes, work, validators))
+    return pack({ sha256: sha256Hex(payload), compressed: validators.compress(payload, level) });
   const begun = systemClock.monotonic();
-  const judging = judges.validate({ bytes: payload, options: { ...judge, compressLevel: level } });
+  const judging = validators.validate({ bytes: payload, options: { ...judge, compressLevel: level } });
   // Between a verdict and what follows it other messages of the batch are judged: that is not its time.
   const took_ms = systemClock.monotonic() - begun;
   const { compressed, ...report } = await judging;
   return {
-    ...pack({ sha256: report.payloadSha256, compressed: compressed ?? gzipSync(payload, { level }) }),
+    ...pack({ sha256: report.payloadSha256, compressed: compressed ?? validators.compress(payload, level) }),
     judged: { report, took_ms },
   };
 }

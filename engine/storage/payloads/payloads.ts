@@ -24,7 +24,7 @@ const plainLength = (compressed: Buffer): number =>
 const compressPayload = async (payload: Uint8Array): Promise<Buffer> =>
   payload.length <= LIMITS.payload_inline_bytes
     ? gzipSync(payload, { level: LIMITS.payload_gzip_level })
-    : gzipBeside(payload, { level: LIMITS.payload_gzip_level });
+    : gzipBeside(payload, { level: LIMITS.payload_gzip_level, chunkSize: LIMITS.zlib_piece_bytes });
 
 /** @throws Error for what is no gzip, or longer than any payload may be */
 async function decompressPayload(compressed: Buffer): Promise<Buffer> {
