@@ -5,7 +5,11 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { SlowestFirst } from "./test/support/slowest-first.js";
 
 /** These measure a process, or change what a process has one of; each file has a process of its own. */
-const ALONE = ["test/bulkheads/turns.test.ts", "test/fuzz/**/*.test.ts", "test/integration/validation-hostile.test.ts"];
+const ALONE = [
+  "test/bulkheads/shares/turns.test.ts",
+  "test/fuzz/**/*.test.ts",
+  "test/integration/validation/validation-hostile.test.ts",
+];
 const OTHERWISE = ["test/interop/**", "test/faults/**", "test/clients/**", "dist/**", ...configDefaults.exclude];
 
 const common = { testTimeout: 60_000, hookTimeout: 120_000, pool: "forks" } as const;
@@ -16,7 +20,7 @@ export default defineConfig({
     // Most tests wait for an engine, a database or a plan of attempts: four beside each other keep two cores busy.
     maxWorkers: Math.max(4, availableParallelism()),
     sequence: { sequencer: SlowestFirst },
-    globalSetup: ["test/support/build-setup.ts", "test/support/postgres-setup.ts"],
+    globalSetup: ["test/support/engines/build-setup.ts", "test/support/database/postgres-setup.ts"],
     projects: [
       { test: { ...common, name: "alone", include: ALONE, exclude: OTHERWISE } },
       // Files that share a process load the engine once: 300 processes that load it take five minutes of a processor.

@@ -142,7 +142,7 @@ async function secondPath(checkout) {
     await step(
       "compose: its commands, until a document is in the other inbox",
       () =>
-        run("npx", ["vitest", "run", "test/integration/compose.test.ts", "-t", "exchange a document"], {
+        run("npx", ["vitest", "run", "test/integration/operators/compose.test.ts", "-t", "exchange a document"], {
           cwd: checkout,
           more: { KURIER_CONFORMANCE: "" },
         }),

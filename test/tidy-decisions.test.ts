@@ -14,7 +14,7 @@ const entries = (part: string): readonly number[] =>
   [...part.matchAll(/^\*\*D-(\d+) /gm)].map(([, number = ""]) => Number(number));
 
 const sources = readSources();
-const schema = readFileSync(join(ROOT, "test/integration/schema.sql"), "utf8");
+const schema = readFileSync(join(ROOT, "test/integration/database/schema.sql"), "utf8");
 
 /** What is written in backticks. */
 const quoted = (part: string): readonly string[] => [...part.matchAll(/`([^`]+)`/g)].map(([, word = ""]) => word);

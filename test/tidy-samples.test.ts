@@ -21,13 +21,13 @@ interface Row {
 }
 
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
-const GUIDES: RunBy = ["test/integration/guides.test.ts", 'describe.each(guides)("docs/$page"'];
-const README: RunBy = ["test/integration/readme.test.ts", "commandsOfReadme()"];
-const PACKED: RunBy = ["test/integration/packed.test.ts", "const INSTALLING = linesOf("];
+const GUIDES: RunBy = ["test/integration/operators/guides.test.ts", 'describe.each(guides)("docs/$page"'];
+const README: RunBy = ["test/integration/operators/readme.test.ts", "commandsOfReadme()"];
+const PACKED: RunBy = ["test/integration/operators/packed.test.ts", "const INSTALLING = linesOf("];
 const DEPLOYMENT: RunBy = ["test/unit/deployment.test.ts", "commandsOfGuide()"];
-const BACKUP = "test/faults/guide.test.ts";
-const POOLER = "test/integration/pgbouncer.test.ts";
-const LIFECYCLE: RunBy = ["test/unit/engine/lifecycle.test.ts", "engine/lifecycle/README.md"];
+const BACKUP = "test/faults/suites/guide.test.ts";
+const POOLER = "test/integration/database/pgbouncer.test.ts";
+const LIFECYCLE: RunBy = ["test/unit/engine/documents/lifecycle.test.ts", "engine/lifecycle/README.md"];
 const NO_DOCKER = "there is no Docker where our tests run; options, paths and ports are compared with what they name";
 const A_PATTERN = "a pattern to copy, cut short; the file that it is cut from is compiled and tested";
 
@@ -71,7 +71,10 @@ const ROWS: readonly Row[] = [
     page: "docs/deploy.md",
     sample: /^docker compose /,
     reason: "there is no Docker where our tests run; what the file's containers run is run outside of them",
-    runBy: ["test/integration/compose.test.ts", "the commands and variables of the file make two access points"],
+    runBy: [
+      "test/integration/operators/compose.test.ts",
+      "the commands and variables of the file make two access points",
+    ],
   },
   {
     page: "docs/deploy.md",
@@ -105,7 +108,7 @@ const ROWS: readonly Row[] = [
   { page: "engine/lifecycle/README.md", sample: /^stateDiagram/, runBy: LIFECYCLE },
 ];
 
-/** Languages whose blocks test/integration/guides.test.ts runs, in the folders of docs/. */
+/** Languages whose blocks test/integration/operators/guides.test.ts runs, in the folders of docs/. */
 const RUN_AS_THEY_STAND: ReadonlySet<string> = new Set(["sh", "ts", "py", "php", "java"]);
 const COMMAND = /^(?:npm|npx|kurier|docker|helm|systemctl|kubectl|node|curl|git|sudo|apt|apt-get|psql) /;
 const SKIPPED: ReadonlySet<string> = new Set(["node_modules", "dist", ".git", "target", "generated", "data"]);
@@ -171,5 +174,5 @@ test("what is said to run a sample is there, and has the words by which it does"
 test("a program of examples/ is run by the test that is named for them", () => {
   const programs = readdirSync(join(ROOT, "examples")).filter((name) => !name.endsWith(".md"));
   expect(programs.length).toBeGreaterThan(0);
-  for (const name of programs) expect(read("test/integration/examples.test.ts")).toContain(name);
+  for (const name of programs) expect(read("test/integration/operators/examples.test.ts")).toContain(name);
 });

@@ -3,8 +3,8 @@
  * code, numbers, shapes. It reads the sources with the TypeScript parser; how each law finds what breaks it stands in
  * test/support/laws, and each is shown to fail once on a made-up source below.
  */
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 
 import { VARIABLES } from "../engine/base/config.js";
@@ -70,6 +70,22 @@ describe("the sources", () => {
       .flatMap(({ file }) => [...file.text.matchAll(/^  (\w+):/gm)].map(([, name = ""]) => name));
     expect(rows.filter((name, index) => rows.indexOf(name) !== index)).toEqual([]);
     expect(rows.filter((name) => name in LIMITS)).toHaveLength(Object.keys(LIMITS).length);
+  });
+});
+
+describe("the tests", () => {
+  test("the tests have no folder of more than 16 files", () => {
+    expect(shape.crowdedRooms(tests)).toEqual([]);
+  });
+  /** Below these, folders are named after the sources, or are the work of other programs. */
+  const DEEPER = /^test\/(?:unit|fixtures|interop\/\w+|clients\/programs)\/|(?:^|\/)(?:node_modules|generated)\b/;
+  test("test/README.md says of each room of the tests what stands in it, and of no other", () => {
+    const told = [...readFileSync(join(ROOT, "test/README.md"), "utf8").matchAll(/^\| `([^`]+)` +\| [A-Z]/gm)];
+    const rooms = readdirSync(join(ROOT, "test"), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+      .filter((room) => !DEEPER.test(room));
+    expect(told.map(([, room]) => room).sort()).toEqual(["test", ...rooms].sort());
   });
 });
 

@@ -7,10 +7,10 @@ import { chromium } from "playwright-core";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { checkLooks, contextOf, LOOKS, LOOKS_TIMEOUT_MS, signInOn } from "../support/browser-pages.js";
-import { describeBrowser } from "../support/chromium.js";
-import { accessToken, http, INVOICE_TYPE, invoiceXml, sendParts, startTestEngine } from "../support/engine.js";
-import type { HttpAnswer, TestEngine } from "../support/engine.js";
+import { checkLooks, contextOf, LOOKS, LOOKS_TIMEOUT_MS, signInOn } from "../support/callers/browser-pages.js";
+import { describeBrowser } from "../support/callers/chromium.js";
+import { accessToken, http, INVOICE_TYPE, invoiceXml, sendParts, startTestEngine } from "../support/engines/engine.js";
+import type { HttpAnswer, TestEngine } from "../support/engines/engine.js";
 import { eventually } from "../support/eventually.js";
 
 describeBrowser("consent in a browser", (executablePath) => {

@@ -7,15 +7,15 @@ import type { Browser, BrowserContext } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { LIMITS } from "../../engine/base/limits.js";
-import { checkLooks, LOOKS, LOOKS_TIMEOUT_MS } from "../support/browser-pages.js";
-import type { LooksOfPage } from "../support/browser-pages.js";
-import { describeBrowser } from "../support/chromium.js";
-import { connectorCalls } from "../support/connector.js";
-import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
-import type { TestEngine } from "../support/engine.js";
+import { checkLooks, LOOKS, LOOKS_TIMEOUT_MS } from "../support/callers/browser-pages.js";
+import type { LooksOfPage } from "../support/callers/browser-pages.js";
+import { describeBrowser } from "../support/callers/chromium.js";
+import { connectorCalls } from "../support/callers/connector.js";
+import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engines/engine.js";
+import type { TestEngine } from "../support/engines/engine.js";
 import { eventually } from "../support/eventually.js";
-import { startReceiver, status } from "../support/receiver.js";
-import type { Receiver } from "../support/receiver.js";
+import { startReceiver, status } from "../support/webhooks/receiver.js";
+import type { Receiver } from "../support/webhooks/receiver.js";
 
 describeBrowser("the console in a browser", (executablePath) => {
   let running: TestEngine;

@@ -3,10 +3,10 @@ import { chromium } from "playwright-core";
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { describeBrowser } from "../support/chromium.js";
-import { serverForms, startGateway } from "../support/gateway.js";
-import type { TestGateway } from "../support/gateway.js";
-import { publishedRows, referenceRows } from "../support/published-rows.js";
+import { describeBrowser } from "../support/callers/chromium.js";
+import { serverForms, startGateway } from "../support/engines/gateway.js";
+import type { TestGateway } from "../support/engines/gateway.js";
+import { publishedRows, referenceRows } from "../support/engines/published-rows.js";
 
 const heading = (page: Page, title: string): Locator => page.getByRole("heading", { level: 1, name: title });
 

@@ -8,12 +8,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { documentViewRoutes } from "../../gateway/routes/documents/view.js";
 import { parseUuid } from "../../engine/base/ids.js";
-import { LOOKS, LOOKS_TIMEOUT_MS, violations } from "../support/browser-pages.js";
-import { describeBrowser } from "../support/chromium.js";
+import { LOOKS, LOOKS_TIMEOUT_MS, violations } from "../support/callers/browser-pages.js";
+import { describeBrowser } from "../support/callers/chromium.js";
 import { conformanceFiles } from "../support/conformance.js";
-import { serverForms, startGateway, testCaller } from "../support/gateway.js";
-import type { TestGateway } from "../support/gateway.js";
-import { drawn, exampleBytes, invoiceSaying, VIEW_EXAMPLES } from "../support/views.js";
+import { serverForms, startGateway, testCaller } from "../support/engines/gateway.js";
+import type { TestGateway } from "../support/engines/gateway.js";
+import { drawn, exampleBytes, invoiceSaying, VIEW_EXAMPLES } from "../support/documents/views.js";
 
 const WIDE = "W".repeat(300);
 const OWN: readonly (readonly [name: string, bytes: Buffer])[] = [

@@ -7,11 +7,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { guideRoutes } from "../../gateway/routes/guide.js";
-import { LOOKS, LOOKS_TIMEOUT_MS, violations } from "../support/browser-pages.js";
-import { describeBrowser } from "../support/chromium.js";
-import { serverForms, startGateway } from "../support/gateway.js";
-import type { TestGateway } from "../support/gateway.js";
-import { referenceRows } from "../support/published-rows.js";
+import { LOOKS, LOOKS_TIMEOUT_MS, violations } from "../support/callers/browser-pages.js";
+import { describeBrowser } from "../support/callers/chromium.js";
+import { serverForms, startGateway } from "../support/engines/gateway.js";
+import type { TestGateway } from "../support/engines/gateway.js";
+import { referenceRows } from "../support/engines/published-rows.js";
 
 /** A folder for pictures of the pages; without it none are taken. */
 const PICTURES = process.env["KURIER_TEST_GUIDE_PICTURES"];

@@ -8,10 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { invoiceWithLines } from "../../bench/documents.js";
 import { systemClock } from "../../engine/base/clock.js";
-import { describeBrowser } from "../support/chromium.js";
+import { describeBrowser } from "../support/callers/chromium.js";
 import { conformanceBytes, conformanceFiles } from "../support/conformance.js";
-import { startTestEngine } from "../support/engine.js";
-import type { TestEngine } from "../support/engine.js";
+import { startTestEngine } from "../support/engines/engine.js";
+import type { TestEngine } from "../support/engines/engine.js";
 
 const VALID = invoiceWithLines(2).toString();
 const broken = (pattern: RegExp | string, by: string): string => {

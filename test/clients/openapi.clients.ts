@@ -10,9 +10,9 @@ import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { BUYER, SELLER } from "../support/connector.js";
-import { INVOICE_TYPE, invoiceXml, startTestEngine } from "../support/engine.js";
-import type { TestEngine } from "../support/engine.js";
+import { BUYER, SELLER } from "../support/callers/connector.js";
+import { INVOICE_TYPE, invoiceXml, startTestEngine } from "../support/engines/engine.js";
+import type { TestEngine } from "../support/engines/engine.js";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const DOCUMENTS = ["enterprise", "connector", "sapi"] as const;

@@ -7,6 +7,6 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: "forks",
-    globalSetup: ["test/clients/install.ts", "test/support/postgres-setup.ts"],
+    globalSetup: ["test/clients/install.ts", "test/support/database/postgres-setup.ts"],
   },
 });

@@ -39,7 +39,7 @@ import {
   readMessageSignature,
   signatureValueHolds,
 } from "../../validators/wss/verify.js";
-import { inThread } from "../support/as4.js";
+import { inThread } from "../support/as4/as4.js";
 import { conformance, conformanceBytes, describeConformance } from "../support/conformance.js";
 
 const SHA384: SignaturePolicy = {

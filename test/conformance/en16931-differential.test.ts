@@ -19,11 +19,11 @@ import {
   restrictedPaths,
   shrink,
   treeOf,
-} from "../support/mutate.js";
-import type { Tree } from "../support/mutate.js";
-import { FINDINGS_MAX, importedPack, ruleSetOf } from "../support/packs.js";
+} from "../support/documents/mutate.js";
+import type { Tree } from "../support/documents/mutate.js";
+import { FINDINGS_MAX, importedPack, ruleSetOf } from "../support/validators/packs.js";
 import { Random, seedFrom } from "../support/random.js";
-import { expectedDocuments } from "../support/testset.js";
+import { expectedDocuments } from "../support/validators/testset.js";
 
 const MUTANTS = Number(process.env["MUTATIONS"] ?? 1_000);
 /** Larger sources cost time and find nothing that small ones do not. */

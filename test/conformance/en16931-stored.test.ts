@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { en16931 } from "../../validators/rules/en16931/index.js";
 import { scan } from "../../validators/xml/scanner.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
-import { expectedDocuments, marksBroken, readUnitFolder } from "../support/testset.js";
+import { expectedDocuments, marksBroken, readUnitFolder } from "../support/validators/testset.js";
 
 const FINDINGS_MAX = 100_000;
 const rules = en16931();

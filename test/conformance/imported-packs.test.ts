@@ -1,7 +1,7 @@
 // Goal: rule sets of other shapes than the billing rules compile and judge: MLS, and the two reporting rule sets.
 import { expect, test } from "vitest";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
-import { documentOf, failedIds, FINDINGS_MAX, importedPack, ruleSetOf } from "../support/packs.js";
+import { documentOf, failedIds, FINDINGS_MAX, importedPack, ruleSetOf } from "../support/validators/packs.js";
 
 describeConformance("imported Message Level Status 1.0.1", "as4/mls", () => {
   const rules = (): ReturnType<typeof ruleSetOf> => ruleSetOf(importedPack("mls-1.0.1"), "peppol-mls-1.0.1.sch");

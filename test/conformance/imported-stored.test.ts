@@ -2,8 +2,8 @@
 // Method: every document and fragment with a stored result, both layers, multisets of ids; then the official unit suites.
 import { expect, test } from "vitest";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
-import { documentOf, failedIds, importedPack, ruleSetOf } from "../support/packs.js";
-import { expectedDocuments, marksBroken, readUnitFolder, UNIT_FOLDERS } from "../support/testset.js";
+import { documentOf, failedIds, importedPack, ruleSetOf } from "../support/validators/packs.js";
+import { expectedDocuments, marksBroken, readUnitFolder, UNIT_FOLDERS } from "../support/validators/testset.js";
 
 const CEN = "CEN-EN16931-UBL.sch";
 const PEPPOL = "PEPPOL-EN16931-UBL.sch";

@@ -17,12 +17,12 @@ import { childElements, parseXml } from "../../validators/xml/tree.js";
 import type { XmlElement } from "../../validators/xml/tree.js";
 import { SCAN_LIMITS } from "../../validators/xml/limits.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
-import { connectorCalls, connectorInvoice } from "../support/connector.js";
-import type { ConnectorCall } from "../support/connector.js";
-import { startTestEngine } from "../support/engine.js";
-import type { TestEngine } from "../support/engine.js";
-import { bindClient, newClient, newPartner } from "../support/partners.js";
-import type { Partner } from "../support/partners.js";
+import { connectorCalls, connectorInvoice } from "../support/callers/connector.js";
+import type { ConnectorCall } from "../support/callers/connector.js";
+import { startTestEngine } from "../support/engines/engine.js";
+import type { TestEngine } from "../support/engines/engine.js";
+import { bindClient, newClient, newPartner } from "../support/callers/partners.js";
+import type { Partner } from "../support/callers/partners.js";
 
 const FOLDER = "documents/peppol-3.0.21";
 /** Some have terms of payment instead of a day. */

@@ -15,11 +15,11 @@ import { instantiate } from "../../validators/schematron/runtime/pack.js";
 import { readSchema } from "../../validators/schematron/compile/read-schema.js";
 import { scan } from "../../validators/xml/scanner.js";
 import { conformance, conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
-import { peppolMutant } from "../support/peppol-mutants.js";
-import { invoice, RULE_DOCUMENTS } from "../support/peppol-rule-documents.js";
+import { peppolMutant } from "../support/documents/peppol-mutants.js";
+import { invoice, RULE_DOCUMENTS } from "../support/documents/peppol-rule-documents.js";
 import { Random, seedFrom } from "../support/random.js";
-import { expectedDocuments, readUnitFolder, UNIT_FOLDERS } from "../support/testset.js";
-import { mutate } from "../support/xml-mutations.js";
+import { expectedDocuments, readUnitFolder, UNIT_FOLDERS } from "../support/validators/testset.js";
+import { mutate } from "../support/documents/xml-mutations.js";
 
 const FINDINGS_MAX = 100_000;
 const MUTATIONS = Number(process.env["MUTATIONS"] ?? 1_000);

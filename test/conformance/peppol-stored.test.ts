@@ -7,7 +7,7 @@ import { peppolBilling, peppolSelfBilling } from "../../validators/rules/peppol/
 import type { RuleSet } from "../../validators/rules/rule.js";
 import { scan } from "../../validators/xml/scanner.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
-import { expectedDocuments, marksBroken, readUnitFolder, UNIT_FOLDERS } from "../support/testset.js";
+import { expectedDocuments, marksBroken, readUnitFolder, UNIT_FOLDERS } from "../support/validators/testset.js";
 
 const FINDINGS_MAX = 100_000;
 

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { buildEusr, buildTsr } from "../../engine/peppol/reporting.js";
 import type { EndUserCount, TransactionCount } from "../../engine/peppol/reporting.js";
 import { conformance, describeConformance } from "../support/conformance.js";
-import { documentOf, failedIds, importedPack, ruleSetOf } from "../support/packs.js";
+import { documentOf, failedIds, importedPack, ruleSetOf } from "../support/validators/packs.js";
 
 const SEED = Number(process.env["SEED"] ?? "20261120");
 const HEAD = { month: "2026-11", reporter: "PSK000001" };

@@ -6,9 +6,9 @@ import { makeFirms } from "../../bench/engine.js";
 import type { BenchEngine, BenchFirm } from "../../bench/engine.js";
 import type { LoadRequest } from "../../bench/load.js";
 import { requests, templateOf } from "../../bench/send-requests.js";
-import { accessToken } from "../support/engine.js";
+import { accessToken } from "../support/engines/engine.js";
 import { eventually } from "../support/eventually.js";
-import type { EngineProcess } from "../support/process.js";
+import type { EngineProcess } from "../support/engines/process.js";
 
 /** Enough for 5,000 sends a minute: a key may make 150. */
 const FIRMS = 40;

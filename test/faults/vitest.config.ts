@@ -7,6 +7,6 @@ export default defineConfig({
     testTimeout: 4 * 3_600_000,
     hookTimeout: 120_000,
     pool: "forks",
-    globalSetup: ["test/support/postgres-setup.ts"],
+    globalSetup: ["test/support/database/postgres-setup.ts"],
   },
 });

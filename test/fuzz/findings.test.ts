@@ -1,11 +1,11 @@
 /**
  * What fuzzing has found, kept small, and a short run of the fuzzer itself.
- * `node test/support/run-ts.mjs test/fuzz/run.ts 600` is the long one; `SEED=7 INPUTS=20000` makes this one longer.
+ * `node test/support/engines/run-ts.mjs test/fuzz/run.ts 600` is the long one; `SEED=7 INPUTS=20000` makes this one longer.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { compileRelease } from "../../validators/schematron/release/import.js";
 import { instantiate } from "../../validators/schematron/runtime/pack.js";
-import { documentOf } from "../support/packs.js";
+import { documentOf } from "../support/validators/packs.js";
 import { Random, seedFrom } from "../support/random.js";
 import { Fuzzer } from "./fuzzer.js";
 import { instrumentValidators } from "./instrument.js";

@@ -1,5 +1,5 @@
 /**
- * A fuzz run: `node test/support/run-ts.mjs test/fuzz/run.ts SECONDS [TARGET…] [--seed N] [--out FOLDER]`.
+ * A fuzz run: `node test/support/engines/run-ts.mjs test/fuzz/run.ts SECONDS [TARGET…] [--seed N] [--out FOLDER]`.
  *
  * One target after the other, each for its share of the time. Findings are printed and, with --out, written there. An
  * input that hangs is told by a second thread, which can read it from shared memory while this one is stuck.

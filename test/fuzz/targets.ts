@@ -9,7 +9,7 @@ import type * as TestSets from "../../validators/schematron/release/test-set.js"
 import type * as Scanner from "../../validators/xml/scanner.js";
 import type { ValidateOptions } from "../../validators/protocol.js";
 import { SCAN_LIMITS } from "../../validators/xml/limits.js";
-import { mutate } from "../support/xml-mutations.js";
+import { mutate } from "../support/documents/xml-mutations.js";
 import type { Target } from "./fuzzer.js";
 import type { Instrumented } from "./instrument.js";
 

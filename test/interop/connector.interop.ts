@@ -1,7 +1,7 @@
 /**
  * An integrator's whole round through the Connector with a recipient behind phase4: create, AS4, the delivery told by the
  * webhook, the buyer's answer in the document, and an answer of ours to what phase4 sends. What phase4 answers is written
- * here, for it has no words for it; test/integration/as4-two-engines-connector.test.ts has a Connector on either side.
+ * here, for it has no words for it; test/integration/access-points/as4-two-engines-connector.test.ts has a Connector on either side.
  */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -12,15 +12,15 @@ import {
   INVOICE_RESPONSE_DOCUMENT_TYPE,
   INVOICE_RESPONSE_PROFILE,
 } from "../../engine/peppol/responses/invoice-response.js";
-import { connectorCalls, connectorInvoice, SELLER } from "../support/connector.js";
-import type { ConnectorCall } from "../support/connector.js";
-import { accessToken, invoiceXml } from "../support/engine.js";
-import { hear } from "../support/connector-receiver.js";
-import type { Hearing } from "../support/connector-receiver.js";
+import { connectorCalls, connectorInvoice, SELLER } from "../support/callers/connector.js";
+import type { ConnectorCall } from "../support/callers/connector.js";
+import { accessToken, invoiceXml } from "../support/engines/engine.js";
+import { hear } from "../support/callers/connector-receiver.js";
+import type { Hearing } from "../support/callers/connector-receiver.js";
 import { eventually } from "../support/eventually.js";
-import { invoiceResponseIn } from "../support/responses.js";
-import { payloadIn, startPair, THEIRS } from "./pair.js";
-import type { Pair } from "./pair.js";
+import { invoiceResponseIn } from "../support/as4/responses.js";
+import { payloadIn, startPair, THEIRS } from "./peers/pair.js";
+import type { Pair } from "./peers/pair.js";
 
 type Json = Readonly<Record<string, unknown>>;
 

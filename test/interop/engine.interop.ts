@@ -6,15 +6,15 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { LIMITS } from "../../engine/base/limits.js";
-import { invoiceXml, sapi } from "../support/engine.js";
+import { invoiceXml, sapi } from "../support/engines/engine.js";
 import { eventually } from "../support/eventually.js";
-import { post, serve } from "./http.js";
-import type { Exchanged } from "./http.js";
-import { payloadIn, startPair, THEIRS, WRONG_KEY } from "./pair.js";
-import type { Pair } from "./pair.js";
-import { invoiceOf, MiB, NOT_SERVED, UNLUCKY } from "./payloads.js";
-import type { SendParameters } from "./phase4.js";
-import { changed } from "./tampering.js";
+import { post, serve } from "./peers/http.js";
+import type { Exchanged } from "./peers/http.js";
+import { payloadIn, startPair, THEIRS, WRONG_KEY } from "./peers/pair.js";
+import type { Pair } from "./peers/pair.js";
+import { invoiceOf, MiB, NOT_SERVED, UNLUCKY } from "./peers/payloads.js";
+import type { SendParameters } from "./peers/phase4.js";
+import { changed } from "./peers/tampering.js";
 
 let pair: Pair;
 

@@ -12,14 +12,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "
 import { buildReceipt } from "../../engine/peppol/as4/messages.js";
 import type { Answer, OpenedMessage } from "../../engine/peppol/as4/messages.js";
 import { TEST_ACTION, TEST_SERVICE } from "../../engine/peppol/as4/user-message.js";
-import { inThread } from "../support/as4.js";
-import type { AccessPoint } from "../support/as4-keys.js";
-import { forge } from "../support/as4-forge.js";
-import type { Edits } from "../support/as4-forge.js";
-import { writeFixtures } from "./fixtures.js";
-import type { FromPhase4 } from "./fixtures.js";
-import { post, serve } from "./http.js";
-import type { Exchanged } from "./http.js";
+import { inThread } from "../support/as4/as4.js";
+import type { AccessPoint } from "../support/as4/as4-keys.js";
+import { forge } from "../support/as4/as4-forge.js";
+import type { Edits } from "../support/as4/as4-forge.js";
+import { writeFixtures } from "./peers/fixtures.js";
+import type { FromPhase4 } from "./peers/fixtures.js";
+import { post, serve } from "./peers/http.js";
+import type { Exchanged } from "./peers/http.js";
 import {
   INVOICE_TYPE,
   invoiceOf,
@@ -31,14 +31,14 @@ import {
   SENDER,
   UNLUCKY,
   wrap,
-} from "./payloads.js";
-import { startPhase4 } from "./phase4.js";
-import type { Phase4, SendParameters, SendResult, Taken } from "./phase4.js";
-import { makePki } from "./pki.js";
-import type { InteropPki } from "./pki.js";
-import { bySubjectKey, changed, flipPayload } from "./tampering.js";
-import { judge, ourEndpoint, ourSend } from "./us.js";
-import type { OurEndpointOptions, OurSend, OurSent } from "./us.js";
+} from "./peers/payloads.js";
+import { startPhase4 } from "./peers/phase4.js";
+import type { Phase4, SendParameters, SendResult, Taken } from "./peers/phase4.js";
+import { makePki } from "./peers/pki.js";
+import type { InteropPki } from "./peers/pki.js";
+import { bySubjectKey, changed, flipPayload } from "./peers/tampering.js";
+import { judge, ourEndpoint, ourSend } from "./peers/us.js";
+import type { OurEndpointOptions, OurSend, OurSent } from "./peers/us.js";
 
 /**
  * Size and compressibility. WSS4J on Java 17 decrypts slowly (20 MB that gzip cannot shrink: 15 s, 100 MB: more than 100 s),

@@ -20,7 +20,7 @@ import { readRelease } from "../../validators/schematron/release/release.js";
 import { instantiate } from "../../validators/schematron/runtime/pack.js";
 import type { RuleSet } from "../../validators/rules/rule.js";
 import { scan, SCAN_LIMITS } from "../../validators/xml/scanner.js";
-import { changedDocument } from "../support/any-mutations.js";
+import { changedDocument } from "../support/documents/any-mutations.js";
 import { Random, seedFrom } from "../support/random.js";
 
 const run = promisify(execFile);

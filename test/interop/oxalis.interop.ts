@@ -10,23 +10,23 @@ import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
 import type { Answer, OpenedMessage } from "../../engine/peppol/as4/messages.js";
-import { forge } from "../support/as4-forge.js";
-import type { Edits } from "../support/as4-forge.js";
-import type { AccessPoint } from "../support/as4-keys.js";
-import { post, serve } from "./http.js";
-import type { Exchanged } from "./http.js";
-import { startOxalis } from "./oxalis.js";
-import type { Oxalis, SendParameters, SendResult } from "./oxalis.js";
-import { announceHarness, buildHarness } from "./harness-build.js";
-import { writeOxalisFixtures } from "./oxalis-fixtures.js";
-import { issueSmpKey, serveOxalisSmp } from "./oxalis-smp.js";
-import type { OxalisSmp } from "./oxalis-smp.js";
-import { INVOICE_TYPE, invoiceOf, KiB, MiB, NOT_SERVED, RECEIVER, SENDER, wrap } from "./payloads.js";
-import { makePki } from "./pki.js";
-import type { InteropPki } from "./pki.js";
-import { bySubjectKey, changed, digestsIn, flipPayload } from "./tampering.js";
-import { judge, ourEndpoint, ourSend } from "./us.js";
-import type { OurEndpointOptions, OurSend, OurSent } from "./us.js";
+import { forge } from "../support/as4/as4-forge.js";
+import type { Edits } from "../support/as4/as4-forge.js";
+import type { AccessPoint } from "../support/as4/as4-keys.js";
+import { post, serve } from "./peers/http.js";
+import type { Exchanged } from "./peers/http.js";
+import { startOxalis } from "./peers/oxalis.js";
+import type { Oxalis, SendParameters, SendResult } from "./peers/oxalis.js";
+import { announceHarness, buildHarness } from "./peers/harness-build.js";
+import { writeOxalisFixtures } from "./peers/oxalis-fixtures.js";
+import { issueSmpKey, serveOxalisSmp } from "./peers/oxalis-smp.js";
+import type { OxalisSmp } from "./peers/oxalis-smp.js";
+import { INVOICE_TYPE, invoiceOf, KiB, MiB, NOT_SERVED, RECEIVER, SENDER, wrap } from "./peers/payloads.js";
+import { makePki } from "./peers/pki.js";
+import type { InteropPki } from "./peers/pki.js";
+import { bySubjectKey, changed, digestsIn, flipPayload } from "./peers/tampering.js";
+import { judge, ourEndpoint, ourSend } from "./peers/us.js";
+import type { OurEndpointOptions, OurSend, OurSent } from "./peers/us.js";
 
 const SIZES = [
   ["1 KB", KiB],

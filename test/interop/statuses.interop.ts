@@ -13,13 +13,13 @@ import { buildMls } from "../../engine/peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../engine/peppol/responses/mls.js";
 import type { Mls, MlsCode } from "../../engine/peppol/responses/mls.js";
 import { readSbd } from "../../engine/peppol/envelope/read.js";
-import { accessToken, http, invoiceXml, sapi } from "../support/engine.js";
-import type { HttpAnswer } from "../support/engine.js";
+import { accessToken, http, invoiceXml, sapi } from "../support/engines/engine.js";
+import type { HttpAnswer } from "../support/engines/engine.js";
 import { eventually } from "../support/eventually.js";
-import { OUR_PROVIDER, payloadIn, startPair, STATUS_PLACE, THEIR_PROVIDER, THEIRS } from "./pair.js";
-import type { Pair } from "./pair.js";
-import type { SendResult, Taken } from "./phase4.js";
-import { invoiceResponseIn, mlsIn } from "../support/responses.js";
+import { OUR_PROVIDER, payloadIn, startPair, STATUS_PLACE, THEIR_PROVIDER, THEIRS } from "./peers/pair.js";
+import type { Pair } from "./peers/pair.js";
+import type { SendResult, Taken } from "./peers/phase4.js";
+import { invoiceResponseIn, mlsIn } from "../support/as4/responses.js";
 
 let pair: Pair;
 

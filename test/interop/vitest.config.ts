@@ -8,6 +8,6 @@ export default defineConfig({
     hookTimeout: 120_000,
     pool: "forks",
     fileParallelism: false,
-    globalSetup: ["test/interop/build.ts", "test/support/postgres-setup.ts"],
+    globalSetup: ["test/interop/build.ts", "test/support/database/postgres-setup.ts"],
   },
 });

@@ -16,7 +16,7 @@ import { expect, test } from "vitest";
 import { checkGrammar } from "../../validators/ubl/check.js";
 import { SCAN_LIMITS, Scanner } from "../../validators/xml/scanner.js";
 import { conformance, describeConformance } from "../support/conformance.js";
-import { EDGES, escaped, invoiceAround, SLOTS } from "../support/grammar-values.js";
+import { EDGES, escaped, invoiceAround, SLOTS } from "../support/validators/grammar-values.js";
 
 const run = promisify(execFile);
 const PROJECT = fileURLToPath(new URL("xerces/", import.meta.url));

@@ -11,9 +11,9 @@ import { readMultipart } from "../../engine/peppol/as4/mime.js";
 import { canonicalize } from "../../validators/xml/c14n.js";
 import { parseXml } from "../../validators/xml/tree.js";
 import { signEnveloped, verifyEnveloped } from "../../validators/wss/enveloped.js";
-import { build, inThread, invoiceBytes, open } from "../support/as4.js";
-import { accessPoint } from "../support/as4-keys.js";
-import type { AccessPoint } from "../support/as4-keys.js";
+import { build, inThread, invoiceBytes, open } from "../support/as4/as4.js";
+import { accessPoint } from "../support/as4/as4-keys.js";
+import type { AccessPoint } from "../support/as4/as4-keys.js";
 
 const seed = Number(process.env["SEED"] ?? 20_261_120);
 const runs = Number(process.env["RUNS"] ?? 1);

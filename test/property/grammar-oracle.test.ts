@@ -15,11 +15,11 @@ import { beforeAll, expect, test } from "vitest";
 import { checkGrammar, isKnownRoot } from "../../validators/ubl/check.js";
 import { SCAN_LIMITS, Scanner } from "../../validators/xml/scanner.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
-import { openOracle, ORACLE_ROOTS } from "../support/grammar-oracle.js";
-import type { Oracle, OracleRoot } from "../support/grammar-oracle.js";
-import { EDGES, escaped, invoiceAround, libxml2Departs, SLOTS } from "../support/grammar-values.js";
+import { openOracle, ORACLE_ROOTS } from "../support/validators/grammar-oracle.js";
+import type { Oracle, OracleRoot } from "../support/validators/grammar-oracle.js";
+import { EDGES, escaped, invoiceAround, libxml2Departs, SLOTS } from "../support/validators/grammar-values.js";
 import { Random, seedFrom } from "../support/random.js";
-import { mutate } from "../support/xml-mutations.js";
+import { mutate } from "../support/documents/xml-mutations.js";
 
 const FOLDERS = ["en16931", "invoice-response", "peppol-3.0.19", "peppol-3.0.21", "self-billing-3.0.21"] as const;
 const MUTATIONS = Number(process.env["MUTATIONS"] ?? 2_000);

@@ -7,7 +7,7 @@ import { z } from "zod";
 
 import { route } from "../../gateway/contract/route.js";
 import type { Route } from "../../gateway/contract/route.js";
-import { WireClient, serverForms, startGateway, wire } from "../support/gateway.js";
+import { WireClient, serverForms, startGateway, wire } from "../support/engines/gateway.js";
 
 const seed = Number(process.env["SEED"] ?? 20261120);
 const ROUNDS = 1_500;

@@ -9,8 +9,8 @@ import { expect, test } from "vitest";
 import { buildInvoice } from "../../engine/invoices/build.js";
 import { validateDocument } from "../../validators/validate.js";
 import { SCAN_LIMITS } from "../../validators/xml/limits.js";
-import { anyInvoice, anySums, exactSums, SUMMED, sumsIn } from "../support/any-invoices.js";
-import { OWN_FIRM } from "../support/json-invoices.js";
+import { anyInvoice, anySums, exactSums, SUMMED, sumsIn } from "../support/documents/any-invoices.js";
+import { OWN_FIRM } from "../support/documents/json-invoices.js";
 
 const seed = Number(process.env["SEED"] ?? 20_261_122);
 const numRuns = Number(process.env["RUNS"] ?? 400);

@@ -11,10 +11,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
 import { validateDocument } from "../../validators/validate.js";
 import { SCAN_LIMITS } from "../../validators/xml/limits.js";
-import { anyInvoice, anySums, exactSums, SUMMED, sumsIn } from "../support/any-invoices.js";
-import { accessToken, startTestEngine } from "../support/engine.js";
-import type { HttpAnswer, TestEngine } from "../support/engine.js";
-import { api } from "../support/partners.js";
+import { anyInvoice, anySums, exactSums, SUMMED, sumsIn } from "../support/documents/any-invoices.js";
+import { accessToken, startTestEngine } from "../support/engines/engine.js";
+import type { HttpAnswer, TestEngine } from "../support/engines/engine.js";
+import { api } from "../support/callers/partners.js";
 
 const seed = Number(process.env["SEED"] ?? 20_261_122);
 const numRuns = Number(process.env["RUNS"] ?? 60);

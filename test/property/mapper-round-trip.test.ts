@@ -13,8 +13,8 @@ import { invoiceOfBody } from "../../engine/invoices/connector/to-invoice.js";
 import { mapSource } from "../../engine/invoices/mapper/map.js";
 import { childElements, parseXml } from "../../validators/xml/tree.js";
 import type { XmlElement } from "../../validators/xml/tree.js";
-import { anyInvoice } from "../support/any-invoices.js";
-import { OWN_FIRM } from "../support/json-invoices.js";
+import { anyInvoice } from "../support/documents/any-invoices.js";
+import { OWN_FIRM } from "../support/documents/json-invoices.js";
 
 const seed = Number(process.env["SEED"] ?? 20_261_122);
 const numRuns = Number(process.env["RUNS"] ?? 400);

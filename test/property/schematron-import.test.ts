@@ -5,7 +5,7 @@ import { compileSchema } from "../../validators/schematron/compile/compile.js";
 import { instantiate } from "../../validators/schematron/runtime/pack.js";
 import { readSchema } from "../../validators/schematron/compile/read-schema.js";
 import { SourceError } from "../../validators/schematron/release/source-xml.js";
-import { documentOf } from "../support/packs.js";
+import { documentOf } from "../support/validators/packs.js";
 import { Random, seedFrom } from "../support/random.js";
 
 const SCHEMA = `<schema xmlns="http://purl.oclc.org/dsdl/schematron" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" queryBinding="xslt2"><title>t</title>

@@ -11,7 +11,7 @@ import { buildMls } from "../../engine/peppol/responses/mls-builder.js";
 import { MLS_CODES, MLS_FAULTS, MLS_REASONS } from "../../engine/peppol/responses/mls.js";
 import { parseXml } from "../../validators/xml/tree.js";
 import { Random, seedFrom } from "../support/random.js";
-import { invoiceResponseIn, mlsIn } from "../support/responses.js";
+import { invoiceResponseIn, mlsIn } from "../support/as4/responses.js";
 
 const SEED = seedFrom(20_261_120);
 const ROUNDS = 2_000 * Number(process.env["RUNS"] ?? 1);

@@ -13,11 +13,11 @@ import type { OutboundState, OutboundTrigger } from "../../engine/lifecycle/docu
 import { LIMITS } from "../../engine/base/limits.js";
 import type { InboundExchange } from "../../engine/peppol/transport.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { freshDatabase } from "../support/postgres.js";
-import type { TestDatabase } from "../support/postgres.js";
-import { seedFirm } from "../support/seed.js";
-import { mlsExchange, pass, responseExchange, statusBench } from "../support/statuses.js";
-import type { StatusBench } from "../support/statuses.js";
+import { freshDatabase } from "../support/database/postgres.js";
+import type { TestDatabase } from "../support/database/postgres.js";
+import { seedFirm } from "../support/database/seed.js";
+import { mlsExchange, pass, responseExchange, statusBench } from "../support/as4/statuses.js";
+import type { StatusBench } from "../support/as4/statuses.js";
 
 const SEED = Number(process.env["SEED"] ?? "20261120");
 const SENDER = "0245:1010101010";

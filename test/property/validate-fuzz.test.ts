@@ -10,7 +10,7 @@ import { validateDocument } from "../../validators/validate.js";
 import { SCAN_LIMITS } from "../../validators/xml/limits.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
 import { Random, seedFrom } from "../support/random.js";
-import { mutate } from "../support/xml-mutations.js";
+import { mutate } from "../support/documents/xml-mutations.js";
 
 const MUTATIONS = Number(process.env["MUTATIONS"] ?? 1_500);
 const SEED = seedFrom(20_261_122);

@@ -8,12 +8,12 @@
  */
 import { expect, test } from "vitest";
 import { invoiceWithLines } from "../../bench/documents.js";
-import { openAgreement, shrinkBytes } from "../support/agreement.js";
+import { openAgreement, shrinkBytes } from "../support/validators/agreement.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
-import { mutate as mutateRules, treeOf } from "../support/mutate.js";
-import { peppolMutant } from "../support/peppol-mutants.js";
+import { mutate as mutateRules, treeOf } from "../support/documents/mutate.js";
+import { peppolMutant } from "../support/documents/peppol-mutants.js";
 import { Random, seedFrom } from "../support/random.js";
-import { mutate as mutateText } from "../support/xml-mutations.js";
+import { mutate as mutateText } from "../support/documents/xml-mutations.js";
 
 const MUTATIONS = Number(process.env["MUTATIONS"] ?? 600);
 const SEED = seedFrom(20_261_124);

@@ -6,8 +6,8 @@
  */
 import { expect, test } from "vitest";
 
-import { DeliveryWorld } from "../support/delivery-world.js";
-import type { PeerNature, PeerRecord } from "../support/delivery-world.js";
+import { DeliveryWorld } from "../support/worlds/delivery-world.js";
+import type { PeerNature, PeerRecord } from "../support/worlds/delivery-world.js";
 import { Random, seedFrom } from "../support/random.js";
 
 /** Worlds, each of 26 virtual seconds. */

@@ -1,6 +1,6 @@
 /**
  * Lives of documents in virtual time. Goal: whatever dies, stands still, is lost or comes twice, a document ends as the
- * rulings say, is taken once, and its plan has counted answers alone. Method: see test/support/life-world.ts; a failing
+ * rulings say, is taken once, and its plan has counted answers alone. Method: see test/support/worlds/life-world.ts; a failing
  * seed is printed, SEED=… begins there, KURIER_TEST_SEEDS says how many.
  * @source design/reliability.md, section 1; spec/rulings.md, section 5
  */
@@ -8,8 +8,8 @@ import { expect, test } from "vitest";
 
 import { LIMITS } from "../../engine/base/limits.js";
 import { isAttemptable, outboundMove } from "../../engine/lifecycle/document.js";
-import { LifeWorld } from "../support/life-world.js";
-import type { Life } from "../support/life-world.js";
+import { LifeWorld } from "../support/worlds/life-world.js";
+import type { Life } from "../support/worlds/life-world.js";
 import { Random, seedFrom } from "../support/random.js";
 
 const FIRST_SEED = seedFrom(20_261_122);

@@ -10,8 +10,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { openFileEvidence } from "../../engine/storage/evidence/store-file.js";
-import { freshDatabase } from "../support/postgres.js";
-import type { TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/database/postgres.js";
+import type { TestDatabase } from "../support/database/postgres.js";
 import { seedFrom } from "../support/random.js";
 import { Arrivals, CLAIMS_SENDER, sendClaim } from "../support/truth/arrivals.js";
 import { claimOf, inboundVerdict, outboundVerdict } from "../support/truth/claims.js";

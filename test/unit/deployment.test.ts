@@ -91,11 +91,11 @@ test("the guide names files that exist, and this release's package", () => {
 
 /** What runs each command of the guide of deploying; those that need containers or a cluster are read here. */
 const RUN_BY: readonly (readonly [command: RegExp, file: string])[] = [
-  [/^npm run -s pack$/, "test/integration/packed.test.ts"],
-  [/^npm install --omit=dev --omit=optional \S+$/, "test/integration/packed.test.ts"],
-  [/^kurier (?:migrate|serve)$/, "test/integration/compose.test.ts"],
+  [/^npm run -s pack$/, "test/integration/operators/packed.test.ts"],
+  [/^npm install --omit=dev --omit=optional \S+$/, "test/integration/operators/packed.test.ts"],
+  [/^kurier (?:migrate|serve)$/, "test/integration/operators/compose.test.ts"],
   [/^docker (?:build|run) /, "test/unit/deployment.test.ts"],
-  [/^docker compose -f deploy\/compose\/compose\.yml /, "test/integration/compose.test.ts"],
+  [/^docker compose -f deploy\/compose\/compose\.yml /, "test/integration/operators/compose.test.ts"],
   [/^helm install kurier deploy\/helm\/kurier /, "test/unit/deployment.test.ts"],
 ];
 

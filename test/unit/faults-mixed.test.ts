@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { brokenDeliveries, brokenNotices } from "../faults/mixed/promises.js";
 import { recoveries, recoveryRows } from "../faults/mixed/recovery.js";
-import type { OutgoingFact } from "../support/oracle.js";
+import type { OutgoingFact } from "../support/truth/oracle.js";
 
 const accepted = [{ id: "d1", sha256: "aa", answer: { status: 202, body: "" }, repeated: [] }];
 const sent: OutgoingFact = {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-import { MUTATIONS } from "../faults/mutations.js";
+import { MUTATIONS } from "../faults/suites/mutations.js";
 import { INVARIANT_ROWS } from "../faults/table/invariants.js";
 import { faultsPage, PAGE } from "../faults/table/page.js";
 import type { FaultRow } from "../faults/table/row.js";

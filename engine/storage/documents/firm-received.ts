@@ -112,7 +112,8 @@ const PLACES = {
 /**
  * The documents of the mailbox b: a stretch of the index of mailboxes, compared as a whole. Compared member by member,
  * a participant and its firm are two rare things to Postgres, whose product is a handful of rows: it then reads and
- * sorts the whole mailbox instead of its beginning, 30,301 entries for 2,501 (test/integration/inbox-depth.test.ts).
+ * sorts the whole mailbox instead of its beginning, 30,301 entries for 2,501
+ * (test/integration/documents/inbox-depth.test.ts).
  */
 const inMailbox = (sql: Sql, { since }: InboxPageQuery, until: keyof typeof PLACES = "the end") => {
   const from = since === undefined ? null : isoInstant(since);

@@ -7,7 +7,7 @@ import { requests, templateOf } from "../../../bench/send-requests.js";
 import type { Sandbox } from "../../../engine/identity/sandbox.js";
 import { FATES } from "../../../engine/sandbox/fates.js";
 import type { Sql } from "../../../engine/storage/sql.js";
-import { startReceiver, status } from "../../support/receiver.js";
+import { startReceiver, status } from "../../support/webhooks/receiver.js";
 
 /** Two have parts of their own: one sends to receivers that fail, one asks for more than it may. */
 const FIRMS = 10;

@@ -2,8 +2,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { systemClock } from "../../../engine/base/clock.js";
-import { http } from "../../support/engine.js";
-import type { HttpAnswer } from "../../support/engine.js";
+import { http } from "../../support/engines/engine.js";
+import type { HttpAnswer } from "../../support/engines/engine.js";
 import type { PointName } from "./points.js";
 
 /**

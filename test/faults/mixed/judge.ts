@@ -15,12 +15,12 @@ import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.
 import { openFileEvidence } from "../../../engine/storage/evidence/store-file.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
 import type { Sql } from "../../../engine/storage/sql.js";
-import { inThread } from "../../support/as4.js";
-import { MACHINES_MASTER_KEY } from "../../support/machines.js";
-import { databaseFacts, logOf, processFacts } from "../../support/oracle-facts.js";
-import { violations } from "../../support/oracle.js";
-import type { ProcessFact, SideFacts } from "../../support/oracle.js";
-import type { Receiver } from "../../support/receiver.js";
+import { inThread } from "../../support/as4/as4.js";
+import { MACHINES_MASTER_KEY } from "../../support/engines/machines.js";
+import { databaseFacts, logOf, processFacts } from "../../support/truth/oracle-facts.js";
+import { violations } from "../../support/truth/oracle.js";
+import type { ProcessFact, SideFacts } from "../../support/truth/oracle.js";
+import type { Receiver } from "../../support/webhooks/receiver.js";
 import type { Point, Points } from "./points.js";
 import { brokenDeliveries, brokenNotices } from "./promises.js";
 import type { Traffic } from "./traffic.js";

@@ -1,7 +1,7 @@
 /** What clients were promised about each document and each event, and a sentence for each promise that was not kept. */
 import type { FeedEvent } from "../../../engine/storage/events/feed.js";
-import type { SideFacts } from "../../support/oracle.js";
-import type { ReceivedCall } from "../../support/receiver.js";
+import type { SideFacts } from "../../support/truth/oracle.js";
+import type { ReceivedCall } from "../../support/webhooks/receiver.js";
 import type { Read } from "./traffic.js";
 
 const EVENT_ID = "x-webhook-event-id";

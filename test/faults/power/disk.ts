@@ -21,7 +21,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { eventually } from "../../support/eventually.js";
-import { killEverythingOn } from "../../support/process.js";
+import { killEverythingOn } from "../../support/engines/process.js";
 
 /** Sparse: it takes the room of what is written. */
 const SIZE_BYTES = 3 * 1024 ** 3;

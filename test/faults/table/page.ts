@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { killTable, SENT_SHARE } from "../records.js";
 import type { KillRecord } from "../records.js";
 import type { Figures } from "../figures.js";
-import { MUTATIONS } from "../mutations.js";
+import { MUTATIONS } from "../suites/mutations.js";
 import { FAMILIES } from "./table.js";
 import type { Family } from "./table.js";
 import type { FaultRow } from "./row.js";

@@ -16,13 +16,13 @@ import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.
 import type { EvidenceArchive } from "../../../engine/storage/evidence/archive.js";
 import type { EvidenceStore } from "../../../engine/storage/evidence/store.js";
 import { packPayload } from "../../../engine/storage/payloads/payloads.js";
-import { attemptOnce, makeDue } from "../attempts.js";
+import { attemptOnce, makeDue } from "../worlds/attempts.js";
 import type { FakeClock } from "../fake-clock.js";
 import { fakeClock } from "../fake-clock.js";
-import type { TestDatabase } from "../postgres.js";
-import { seedFirm, seedFirms } from "../seed.js";
-import { mlsExchange, pass, responseExchange, statusBench } from "../statuses.js";
-import type { StatusBench } from "../statuses.js";
+import type { TestDatabase } from "../database/postgres.js";
+import { seedFirm, seedFirms } from "../database/seed.js";
+import { mlsExchange, pass, responseExchange, statusBench } from "../as4/statuses.js";
+import type { StatusBench } from "../as4/statuses.js";
 import { bratislavaDayOf } from "./claims.js";
 import type { Story } from "./exchanges.js";
 import { TruthModel } from "./model.js";

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../bench/documents.js";
 import { archiveOf } from "../../fuzz/targets.js";
 import { conformance, describeConformance } from "../../support/conformance.js";
-import { builtInSet, likeSchema } from "../../support/pack-like.js";
+import { builtInSet, likeSchema } from "../../support/validators/pack-like.js";
 import { kurier } from "./kurier.js";
 import type { Ran } from "./kurier.js";
 

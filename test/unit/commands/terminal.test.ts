@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
 import { buildIfNeeded } from "../../../deploy/build.mjs";
-import { PROJECT } from "../../support/process.js";
+import { PROJECT } from "../../support/engines/process.js";
 
 const run = promisify(execFile);
 

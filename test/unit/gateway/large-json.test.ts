@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Refusal } from "../../../engine/base/errors.js";
 import { parseJsonObject } from "../../../gateway/request/json.js";
 import { parseLargeJsonObject } from "../../../gateway/request/large-json.js";
-import { shortenLimits } from "../../support/limits.js";
+import { shortenLimits } from "../../support/engines/limits.js";
 
 const seed = Number(process.env["SEED"] ?? 20261120);
 let restore: () => void;

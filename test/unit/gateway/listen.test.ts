@@ -8,7 +8,7 @@ import { silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
 import { ListenError } from "../../../gateway/http/claim-port.js";
 import { listen, Stack } from "../../../gateway/start/infrastructure.js";
-import { serverForms, testPorts } from "../../support/gateway.js";
+import { serverForms, testPorts } from "../../support/engines/gateway.js";
 
 test.each(serverForms)(
   "a port that somebody takes while the engine starts is told in a sentence, and another start may succeed (%s)",

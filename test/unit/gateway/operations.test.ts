@@ -10,8 +10,8 @@ import { plug } from "../../../gateway/contract/plug.js";
 import type { Plug } from "../../../gateway/contract/plug.js";
 import { route } from "../../../gateway/contract/route.js";
 import { API_OPERATIONS, describedOperations } from "../../../gateway/start/operations.js";
-import type { TestGateway } from "../../support/gateway.js";
-import { serverForms, startGateway } from "../../support/gateway.js";
+import type { TestGateway } from "../../support/engines/gateway.js";
+import { serverForms, startGateway } from "../../support/engines/gateway.js";
 import { parse, readSources } from "../../support/sources.js";
 import type { Source } from "../../support/sources.js";
 

@@ -9,7 +9,7 @@ import { exampleOf } from "../../../gateway/web/docs/example.js";
 import { operationsIn } from "../../../gateway/web/docs/openapi-types.js";
 import type { OpenApi } from "../../../gateway/web/docs/openapi-types.js";
 import { exampleBody, samplesOf } from "../../../gateway/web/docs/samples.js";
-import { publishedDocuments } from "../../support/published-rows.js";
+import { publishedDocuments } from "../../support/engines/published-rows.js";
 
 const documents = Object.values(publishedDocuments) as unknown as readonly OpenApi[];
 const all = documents.flatMap((document) => operationsIn(document).map((placed) => ({ document, placed })));

@@ -18,8 +18,8 @@ import type { Step } from "../../../gateway/request/plan.js";
 import type { PipelinePorts } from "../../../gateway/request/ports.js";
 import { RoutedRequest } from "../../../gateway/request/request.js";
 import { refusalsOfColumns, SERVER_REFUSALS, STEPS } from "../../../gateway/request/steps.js";
-import { testCaller, testPorts } from "../../support/gateway.js";
-import { publishedRows } from "../../support/published-rows.js";
+import { testCaller, testPorts } from "../../support/engines/gateway.js";
+import { publishedRows } from "../../support/engines/published-rows.js";
 
 const ROW = {
   operation: "test",

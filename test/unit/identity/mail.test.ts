@@ -12,7 +12,7 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import { createLog } from "../../../engine/base/log.js";
 import { openMailer } from "../../../engine/identity/people/mail.js";
 import { fakeClock } from "../../support/fake-clock.js";
-import { lettersIn } from "../../support/visitor.js";
+import { lettersIn } from "../../support/callers/visitor.js";
 
 const undo: (() => Promise<void> | void)[] = [];
 afterEach(async () => {

@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { connectorCreateBody } from "../../../engine/invoices/connector/create-body.js";
 import { mapSource } from "../../../engine/invoices/mapper/map.js";
 import type { MapInput, SourceType } from "../../../engine/invoices/mapper/protocol.js";
-import { OWN_FIRM } from "../../support/json-invoices.js";
+import { OWN_FIRM } from "../../support/documents/json-invoices.js";
 
 const SAMPLES = fileURLToPath(new URL("../../fixtures/mapper/", import.meta.url));
 const SHAPES: Readonly<Record<string, SourceType>> = {

@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 
 import { mapSource } from "../../../engine/invoices/mapper/map.js";
 import type { SourceType } from "../../../engine/invoices/mapper/protocol.js";
-import { OWN_FIRM } from "../../support/json-invoices.js";
+import { OWN_FIRM } from "../../support/documents/json-invoices.js";
 
 type Said = Readonly<Record<string, string>>;
 /** `description | quantity | unit | price | rate`, and the treatment where there is no tax. */

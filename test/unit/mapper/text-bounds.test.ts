@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { mapSource } from "../../../engine/invoices/mapper/map.js";
 import type { SourceType } from "../../../engine/invoices/mapper/protocol.js";
-import { OWN_FIRM } from "../../support/json-invoices.js";
+import { OWN_FIRM } from "../../support/documents/json-invoices.js";
 
 const map = (sourceType: SourceType, sourceText: string) =>
   mapSource({

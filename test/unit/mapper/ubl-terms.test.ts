@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 
 import { mapSource } from "../../../engine/invoices/mapper/map.js";
 import type { Mapped } from "../../../engine/invoices/mapper/protocol.js";
-import { OWN_FIRM } from "../../support/json-invoices.js";
+import { OWN_FIRM } from "../../support/documents/json-invoices.js";
 
 function map(file: string, from: string | RegExp, to: string): Mapped {
   const source = readFileSync(new URL(`../../fixtures/mapper/xml-ubl/${file}`, import.meta.url), "utf8");

@@ -20,15 +20,15 @@ import { TEST_ACTION, TEST_SERVICE } from "../../../engine/peppol/as4/user-messa
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
 import { writeMultipart } from "../../../engine/peppol/as4/mime.js";
 import { wrapDocument } from "../../../engine/peppol/envelope/byte-exact.js";
-import { inThread, plainOf, userMessage } from "../../support/as4.js";
-import { forge } from "../../support/as4-forge.js";
-import type { Edits } from "../../support/as4-forge.js";
-import { accessPoint } from "../../support/as4-keys.js";
-import type { AccessPoint } from "../../support/as4-keys.js";
-import { memoryInbox, ownOf, trustIn } from "../../support/as4-peer.js";
-import type { MemoryInbox } from "../../support/as4-peer.js";
-import { memoryArchive } from "../../support/evidence.js";
-import type { MemoryArchive } from "../../support/evidence.js";
+import { inThread, plainOf, userMessage } from "../../support/as4/as4.js";
+import { forge } from "../../support/as4/as4-forge.js";
+import type { Edits } from "../../support/as4/as4-forge.js";
+import { accessPoint } from "../../support/as4/as4-keys.js";
+import type { AccessPoint } from "../../support/as4/as4-keys.js";
+import { memoryInbox, ownOf, trustIn } from "../../support/as4/as4-peer.js";
+import type { MemoryInbox } from "../../support/as4/as4-peer.js";
+import { memoryArchive } from "../../support/as4/evidence.js";
+import type { MemoryArchive } from "../../support/as4/evidence.js";
 import { JobQuarantined } from "../../../validators/pool.js";
 
 const sender = "0245:2020202020" as ParticipantId;

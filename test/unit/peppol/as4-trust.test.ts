@@ -8,8 +8,8 @@ import { readCertificate } from "../../../engine/peppol/pki/certificate.js";
 import { outcomeOfRouting, ROUTING_STATUSES } from "../../../engine/peppol/discovery/routing.js";
 import type { RoutingFailure } from "../../../engine/peppol/discovery/routing.js";
 import type { SmpAnswer } from "../../../engine/peppol/discovery/smp.js";
-import { accessPoint } from "../../support/as4-keys.js";
-import { memoryArchive } from "../../support/evidence.js";
+import { accessPoint } from "../../support/as4/as4-keys.js";
+import { memoryArchive } from "../../support/as4/evidence.js";
 
 const wanted = { receiver: "0245:1" as ParticipantId, documentTypeId: "type", processId: "process" };
 const never = new AbortController().signal;

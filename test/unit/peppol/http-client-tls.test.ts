@@ -23,13 +23,13 @@ import { BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js"
 import { pemOf } from "../../../engine/peppol/pki/certificate.js";
 import type { NewCertificate } from "../../../engine/peppol/pki/issue.js";
 import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
-import { inThread } from "../../support/as4.js";
-import { accessPoint } from "../../support/as4-keys.js";
-import { ownOf, trustIn } from "../../support/as4-peer.js";
-import { INVOICE_TYPE } from "../../support/engine.js";
-import { memoryArchive } from "../../support/evidence.js";
-import { makeTestPki } from "../../support/test-pki.js";
-import type { Leaf, TestPki } from "../../support/test-pki.js";
+import { inThread } from "../../support/as4/as4.js";
+import { accessPoint } from "../../support/as4/as4-keys.js";
+import { ownOf, trustIn } from "../../support/as4/as4-peer.js";
+import { INVOICE_TYPE } from "../../support/engines/engine.js";
+import { memoryArchive } from "../../support/as4/evidence.js";
+import { makeTestPki } from "../../support/peppol/test-pki.js";
+import type { Leaf, TestPki } from "../../support/peppol/test-pki.js";
 
 let pki: TestPki;
 let other: TestPki;

@@ -10,7 +10,7 @@ import type { NewInvoiceResponse } from "../../../engine/peppol/responses/invoic
 import { SCAN_LIMITS } from "../../../engine/documents/accept/validators.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../../support/conformance.js";
-import { invoiceResponseIn } from "../../support/responses.js";
+import { invoiceResponseIn } from "../../support/as4/responses.js";
 
 const BASE: NewInvoiceResponse = {
   id: "0197a000-0000-7000-8000-000000000001",

@@ -9,7 +9,7 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import { SCAN_LIMITS } from "../../../engine/documents/accept/validators.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../../support/conformance.js";
-import { mlsIn } from "../../support/responses.js";
+import { mlsIn } from "../../support/as4/responses.js";
 
 const BASE: Mls = {
   id: "0197a000-0000-7000-8000-000000000001",

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { LANGUAGES } from "../../../validators/report.js";
 import { describeConformance } from "../../support/conformance.js";
-import { amountsIn, asRead, drawn, exampleBytes, invoiceSaying, VIEW_EXAMPLES } from "../../support/views.js";
+import { amountsIn, asRead, drawn, exampleBytes, invoiceSaying, VIEW_EXAMPLES } from "../../support/documents/views.js";
 
 const validator = new HtmlValidate({
   extends: ["html-validate:recommended"],

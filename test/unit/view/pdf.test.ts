@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { LANGUAGES } from "../../../validators/report.js";
 import type { Language } from "../../../validators/report.js";
 import { describeConformance } from "../../support/conformance.js";
-import { amountsIn, asRead, drawn, exampleBytes, invoiceSaying, VIEW_EXAMPLES } from "../../support/views.js";
+import { amountsIn, asRead, drawn, exampleBytes, invoiceSaying, VIEW_EXAMPLES } from "../../support/documents/views.js";
 
 /** The text of each page, every white space as one blank: a PDF knows no others. */
 async function pagesOf(bytes: Buffer, language: Language): Promise<readonly string[]> {

@@ -1,0 +1,199 @@
+/**
+ * The end of evidence. Method: a real engine exchanges documents over AS4; half of what it kept is stored again as if it had
+ * been eleven years ago, signatures and all; then it is removed, broken off, spoiled and looked at.
+ */
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { spawnSync } from "node:child_process";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { systemClock } from "../../../engine/base/clock.js";
+import { auditEvidence } from "../../../engine/peppol/evidence/audit.js";
+import { removeOldEvidence } from "../../../engine/peppol/evidence/removal.js";
+import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.js";
+import { chainEvidence, CHAIN_START, listEvidence } from "../../../engine/storage/evidence/evidence.js";
+import type { EvidenceEntry } from "../../../engine/storage/evidence/evidence.js";
+import { evidencePlace, EvidenceStoreFailure } from "../../../engine/storage/evidence/store.js";
+import type { EvidenceStore } from "../../../engine/storage/evidence/store.js";
+import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
+import { createSealer } from "../../../engine/storage/sealer.js";
+import { openSql } from "../../../engine/storage/sql.js";
+import type { Sql } from "../../../engine/storage/sql.js";
+import { inThread } from "../../support/as4/as4.js";
+import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
+import type { TestEngine } from "../../support/engines/engine.js";
+import { eventually } from "../../support/eventually.js";
+import { PROJECT } from "../../support/engines/process.js";
+
+const DOCUMENTS = 4;
+const MASTER_KEY = Buffer.alloc(32, 7);
+const LONG_AGO = systemClock.now() - 11 * 366 * 86_400_000;
+
+let engine: TestEngine;
+let replica: Sql;
+let kept: EvidenceEntry[];
+let store: EvidenceStore;
+/** The objects that are eleven years old, as their files. */
+let oldFiles: string[];
+
+const fileOf = (object: string): string => join(engine.dataDir, "evidence", object);
+
+beforeAll(async () => {
+  engine = await startTestEngine({ transport: "as4" });
+  const { sandbox, db } = engine;
+  const { sender, receiver } = sandbox;
+  const mailbox = { participantId: sender.participantId, token: await accessToken(sandbox, sender) };
+  for (let i = 1; i <= DOCUMENTS; i += 1) {
+    const invoice = invoiceXml(sender.participantId, receiver.participantId);
+    const answer = await send(sandbox, mailbox, sendParts(sender.participantId, receiver.participantId, invoice));
+    expect(answer.status).toBe(202);
+    await eventually(
+      "it is delivered",
+      async () => (await db.sql`select 1 from document where status = 'delivered'`).length === i,
+    );
+  }
+  kept = await listEvidence(db.sql, { after: 0, limit: 100 });
+  replica = openSql({ url: db.url, name: "replica", connections: 1 });
+  await replica`set session_replication_role = replica`;
+  store = openEvidenceStore(undefined, engine.dataDir, systemClock);
+});
+afterAll(async () => {
+  await replica.end({ timeout: 1 });
+  await engine.stop();
+});
+
+/** Begins the chain anew: the first half of the objects eleven years ago, the others as they were. */
+beforeEach(async () => {
+  await replica`delete from evidence`;
+  await replica`delete from evidence_tombstone`;
+  await replica`delete from evidence_leftover`;
+  await replica`update evidence_head set index = 0, hash = decode(${CHAIN_START}, 'hex')`;
+  const objects = [...new Set(kept.map(({ object }) => object))];
+  const old = new Set(objects.slice(0, Math.ceil(objects.length / 2)));
+  const aged = new Map<string, string>();
+  for (const object of old) {
+    const place = evidencePlace(object.split("/").at(-1) ?? "", LONG_AGO);
+    aged.set(object, place);
+    await store.put(place, readFileSync(fileOf(object)));
+  }
+  for (const entry of [
+    ...kept.filter(({ object }) => old.has(object)),
+    ...kept.filter(({ object }) => !old.has(object)),
+  ]) {
+    const place = aged.get(entry.object);
+    await chainEvidence(engine.db.sql, {
+      ...entry,
+      ...(place === undefined ? {} : { object: place, storedAt: LONG_AGO }),
+    });
+  }
+  oldFiles = [...aged.values()].map(fileOf);
+});
+afterEach(() => {
+  for (const file of oldFiles) rmSync(file, { force: true });
+});
+
+const oldEntries = async (): Promise<number> =>
+  (await engine.db.sql`select 1 from evidence where stored_at < now() - interval '10 years'`).length;
+const allEntries = async (): Promise<number> => (await engine.db.sql`select 1 from evidence`).length;
+
+const portsOf = (of: EvidenceStore = store) => ({
+  sql: engine.db.sql,
+  store: of,
+  archive: createEvidenceArchive({
+    ...{ sql: engine.db.sql, store: of, clock: systemClock },
+    sealer: createSealer([MASTER_KEY]),
+  }),
+  crypto: inThread,
+  now: systemClock.now(),
+});
+const audit = () => auditEvidence(portsOf());
+
+test("evidence whose ten years are over goes with its objects, and the chain behind it still proves itself", async () => {
+  const old = await oldEntries();
+  expect(old).toBeGreaterThan(0);
+  expect(await removeOldEvidence(portsOf(), { dry: true })).toEqual({ entries: old, objects: 0, faults: [] });
+  expect([await allEntries(), oldFiles.filter((file) => existsSync(file))]).toEqual([kept.length, oldFiles]);
+  expect(await removeOldEvidence(portsOf())).toEqual({ entries: old, objects: oldFiles.length, faults: [] });
+  expect([await oldEntries(), await allEntries()]).toEqual([0, kept.length - old]);
+  expect(oldFiles.filter((file) => existsSync(file))).toEqual([]);
+  expect(await audit()).toMatchObject({ entries: kept.length - old, removed: old, faults: [] });
+  expect(await removeOldEvidence(portsOf())).toEqual({ entries: 0, objects: 0, faults: [] });
+});
+
+test("evidence that cannot be proved stays, with what is behind it, unless somebody takes it upon himself", async () => {
+  const [file = ""] = oldFiles;
+  const bytes = readFileSync(file);
+  const at = Math.floor(bytes.length / 2);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  chmodSync(file, 0o600);
+  writeFileSync(file, bytes);
+  const refused = await removeOldEvidence(portsOf());
+  expect(refused).toMatchObject({ entries: 0, objects: 0 });
+  expect(refused.faults.map(({ fault }) => fault)).toContain("object");
+  expect(await allEntries()).toBe(kept.length);
+  const old = await oldEntries();
+  expect(await removeOldEvidence(portsOf(), { despiteFaults: true })).toMatchObject({ entries: old });
+  const [tombstone] = await engine.db.sql<{ readonly faults: number }[]>`select faults from evidence_tombstone`;
+  expect(tombstone?.faults).toBe(refused.faults.length);
+  expect((await audit()).faults).toEqual([]);
+});
+
+test("a chain that is broken never goes", async () => {
+  await replica`delete from evidence where index = 1`;
+  const removal = await removeOldEvidence(portsOf(), { despiteFaults: true });
+  expect(removal.entries).toBe(0);
+  expect(removal.faults.map(({ fault }) => fault)).toContain("gap");
+  expect(await allEntries()).toBe(kept.length - 1);
+});
+
+test("a removal that was broken off at the store goes on where it stood", async () => {
+  const old = await oldEntries();
+  const failing: EvidenceStore = {
+    ...store,
+    remove: () => Promise.reject(new EvidenceStoreFailure("The store is away.")),
+  };
+  await expect(removeOldEvidence(portsOf(failing))).rejects.toThrow("The store is away.");
+  expect(await removeOldEvidence(portsOf())).toEqual({ entries: 0, objects: oldFiles.length, faults: [] });
+  expect(await audit()).toMatchObject({ removed: old, faults: [] });
+});
+
+test("the database refuses to delete evidence without a tombstone, and young evidence even under one", async () => {
+  const { sql } = engine.db;
+  await expect(sql`delete from evidence where index = 1`).rejects.toThrow("evidence is never changed");
+  await removeOldEvidence(portsOf());
+  await replica`update evidence_tombstone set last_index = ${kept.length}`;
+  await expect(sql`delete from evidence where index = ${kept.length}`).rejects.toThrow("evidence is never changed");
+  await expect(sql`update evidence set outcome = 'x'`).rejects.toThrow("evidence is never changed");
+  await expect(sql`update evidence_tombstone set faults = 1`).rejects.toThrow("never changed");
+});
+
+test("a tombstone that was changed, forged or taken away is found", async () => {
+  await removeOldEvidence(portsOf());
+  const faults = async (): Promise<readonly string[]> => (await audit()).faults.map(({ fault }) => fault);
+  await replica`update evidence_tombstone set faults = faults + 1`;
+  expect(await faults()).toContain("tombstone");
+  await replica`update evidence_tombstone set faults = faults - 1`;
+  expect(await faults()).toEqual([]);
+  await replica`update evidence_tombstone set seal = sha256(seal)`;
+  expect(await faults()).toContain("tombstone");
+  await replica`delete from evidence_tombstone`;
+  expect(await faults()).toContain("gap");
+});
+
+test("kurier retention says what went and ends with 0; the next one finds nothing", () => {
+  const run = () =>
+    spawnSync(process.execPath, [join(PROJECT, "gateway", "kurier.mjs"), "retention"], {
+      encoding: "utf8",
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        ENVIRONMENT: "sandbox",
+        DATABASE_URL: engine.db.url,
+        DATA_DIR: engine.dataDir,
+        MASTER_KEY: MASTER_KEY.toString("base64"),
+      },
+    });
+  const first = run();
+  expect([first.stderr, first.status]).toEqual(["", 0]);
+  expect(first.stdout).toMatch(/^evidence: [1-9]\d* entries proved and removed, [1-9]\d* objects gone$/m);
+  expect(run().stdout).toMatch(/^evidence: 0 entries proved and removed, 0 objects gone$/m);
+});

@@ -1,0 +1,119 @@
+/**
+ * Payloads leave Postgres for the payload store. Method: an engine with a store, a clock that is 91 days ahead for the move, and
+ * every read of a payload before and after it.
+ */
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { systemClock } from "../../../engine/base/clock.js";
+import type { FirmId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { readSentUbl } from "../../../engine/documents/reads/sent.js";
+import { findSealedPayload } from "../../../engine/storage/payloads/find.js";
+import { movePayloads } from "../../../engine/storage/payloads/move.js";
+import { openPayloadStore, usePayloadStore } from "../../../engine/storage/payloads/payload-store.js";
+import { openPayload } from "../../../engine/storage/payloads/payloads.js";
+import { createSealer } from "../../../engine/storage/sealer.js";
+import { accessToken, invoiceXml, sapi, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
+import type { Mailbox, TestEngine } from "../../support/engines/engine.js";
+import { eventually } from "../../support/eventually.js";
+import { newDocumentRow } from "../../support/database/seed.js";
+import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
+
+const LATER = systemClock.now() + LIMITS.payload_here_ms + 86_400_000;
+const sealer = createSealer([Buffer.alloc(32, 7)]);
+
+let engine: TestEngine;
+let folder: string;
+let invoice: string;
+let receiver: Mailbox;
+let ids: { readonly sent: string; readonly received: string; readonly sender: FirmId; readonly receiver: FirmId };
+
+const filesBelow = (path: string): string[] =>
+  readdirSync(path, { recursive: true, withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [entry.name] : []));
+const here = async (): Promise<number> => (await engine.db.sql`select 1 from payload`).length;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "kurier-payloads-"));
+  engine = await startTestEngine({ config: { PAYLOAD_STORE: `file:${folder}` } });
+  const { sandbox, db } = engine;
+  const from = sandbox.sender.participantId;
+  const to = sandbox.receiver.participantId;
+  receiver = { participantId: to, token: await accessToken(sandbox, sandbox.receiver) };
+  invoice = invoiceXml(from, to);
+  const sender = { participantId: from, token: await accessToken(sandbox, sandbox.sender) };
+  expect((await send(sandbox, sender, sendParts(from, to, invoice))).status).toBe(202);
+  await eventually(
+    "it is delivered",
+    async () => (await db.sql`select 1 from document where status = 'delivered'`).length === 1,
+  );
+  const [row] = await db.sql<(typeof ids)[]>`
+    select d.id as sent, r.id as received, d.firm_id as sender, r.firm_id as receiver
+    from document as d, received_document as r`;
+  if (row === undefined) throw new Error("nothing was received");
+  ids = row;
+});
+afterAll(async () => {
+  await engine.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("payloads of documents that have ended leave the database after their window, those that wait stay, and every reader gets the same bytes", async () => {
+  const { sql } = engine.db;
+  const store = openPayloadStore(`file:${folder}`, systemClock);
+  usePayloadStore(sql, store);
+  await acceptDocuments(sql, [newDocumentRow(ids.sender, "0245:1111111111")]);
+  expect(await movePayloads(sql, store, systemClock.now())).toEqual({ moved: 0, removed: 0 });
+  expect(await here()).toBe(3);
+
+  expect(await movePayloads(sql, store, LATER)).toEqual({ moved: 2, removed: 0 });
+  expect(await here()).toBe(1);
+  expect(filesBelow(folder)).toHaveLength(2);
+
+  const detail = await sapi(engine.sandbox, receiver, "GET", `/document/receive/${ids.received}`);
+  expect([detail.status, detail.json["payload"]]).toEqual([200, invoice]);
+  const sent = await readSentUbl({ sql, sealer }, ids.sender, ids.sent);
+  expect(sent?.toString()).toBe(invoice);
+  for (const [firm, id] of [
+    [ids.sender, ids.sent],
+    [ids.receiver, ids.received],
+  ] as const) {
+    const found = await findSealedPayload(sql, firm, id);
+    if (found === undefined) throw new Error("the payload was not found");
+    expect((await openPayload(sealer, id, found.keyId, found.sealed)).toString()).toBe(invoice);
+  }
+  expect(await findSealedPayload(sql, ids.receiver, ids.sent)).toBeUndefined();
+});
+
+test("an object goes with the last payload in it", async () => {
+  const { sql } = engine.db;
+  const store = openPayloadStore(`file:${folder}`, systemClock);
+  expect(filesBelow(folder)).toHaveLength(2);
+  await sql`select remove_documents(${[ids.sent]}::uuid[])`;
+  expect(await movePayloads(sql, store, LATER)).toEqual({ moved: 0, removed: 1 });
+  await sql`select remove_received(${[ids.received]}::uuid[])`;
+  expect(await movePayloads(sql, store, LATER)).toEqual({ moved: 0, removed: 1 });
+  expect(filesBelow(folder)).toEqual([]);
+});
+
+test("two processes that move at once lose and double nothing", async () => {
+  const { sql } = engine.db;
+  const store = openPayloadStore(`file:${folder}`, systemClock);
+  const rows = Array.from({ length: 20 }, () => newDocumentRow(ids.sender, "0245:1111111111"));
+  await acceptDocuments(sql, rows);
+  await sql`update document set status = 'send_failed', next_attempt_at = null where next_attempt_at is not null`;
+  const before = await here();
+  await Promise.all([movePayloads(sql, store, LATER), movePayloads(engine.db.another("second process"), store, LATER)]);
+  expect(await here()).toBe(0);
+  const moved = await sql<{ readonly object: string; readonly at: number; readonly length: number }[]>`
+    select object, byte_offset as at, byte_length as length from payload_moved`;
+  expect(moved).toHaveLength(before);
+  for (const { object, at, length } of moved)
+    expect((await store.get(object, { offset: at, length })).toString()).toBe("sealed");
+});
+
+test("an engine without the store does not start on a database whose payloads are in one", async () => {
+  await expect(startTestEngine({ db: engine.db })).rejects.toThrow("PAYLOAD_STORE is missing");
+});

@@ -1,0 +1,201 @@
+/**
+ * The key that seals what is stored: a start with the wrong one is refused before anything is accepted, and a new one takes
+ * over while engines run. Method: a database with sealed values of every kind, and engines on it.
+ */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+
+import { systemClock } from "../../../engine/base/clock.js";
+import type { Config } from "../../../engine/base/config.js";
+import { createCursors } from "../../../engine/base/cursors.js";
+import { listMasterKeys, MasterKeyError, openKeyring } from "../../../engine/storage/keyring/keyring.js";
+import type { Keyring } from "../../../engine/storage/keyring/keyring.js";
+import { resealTable } from "../../../engine/storage/keyring/reseal.js";
+import { createSealer } from "../../../engine/storage/sealer.js";
+import type { Sealer } from "../../../engine/storage/sealer.js";
+import { rotateMaster } from "../../../gateway/commands/keys/rotate-master.js";
+import { SEALED } from "../../../gateway/commands/keys/sealed-columns.js";
+import { accessToken, invoiceXml, sapi, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
+import type { Mailbox, TestEngine } from "../../support/engines/engine.js";
+import { eventually } from "../../support/eventually.js";
+import { freshDatabase } from "../../support/database/postgres.js";
+import type { TestDatabase } from "../../support/database/postgres.js";
+import { freePort } from "../../support/engines/process.js";
+
+const [A, B, C] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2), Buffer.alloc(32, 3)];
+const idOf = (key: Buffer): string => createSealer([key]).keyId;
+
+describe("the ring of master keys", () => {
+  let db: TestDatabase;
+  beforeAll(async () => {
+    db = await freshDatabase();
+  });
+  afterAll(() => db.drop());
+  beforeEach(async () => {
+    await db.sql`truncate master_key, payload, signing_key`;
+  });
+
+  const open = (...given: readonly [Buffer, ...Buffer[]]): Promise<Keyring> => openKeyring(db.sql, given, systemClock);
+  const sealPayload = async (sealer: Sealer): Promise<string> => {
+    const id = randomUUID();
+    await db.sql`
+      insert into payload (document_id, key_id, sealed, bytes)
+      values (${id}, ${sealer.keyId}, ${sealer.seal(Buffer.from(id), id)}, 36)`;
+    return id;
+  };
+  const openPayload = async (sealer: Sealer, id: string): Promise<string> => {
+    const [row] = await db.sql<
+      { key_id: string; sealed: Buffer }[]
+    >`select key_id, sealed from payload where document_id = ${id}`;
+    return row === undefined ? "" : sealer.open(row.key_id, row.sealed, id).toString();
+  };
+  const sealedBy = async (): Promise<readonly string[]> =>
+    (await db.sql<{ key_id: string }[]>`select distinct key_id from payload order by 1`).map(({ key_id }) => key_id);
+
+  test("the ring of master keys opens with the key that made it and with no other, which is told in one sentence without a key", async () => {
+    await open(A);
+    expect((await open(A)).sealer.keyId).toBe(idOf(A));
+    const refused = open(B);
+    await expect(refused).rejects.toBeInstanceOf(MasterKeyError);
+    await expect(refused).rejects.toThrow(
+      `MASTER_KEY is not the key that what is stored is sealed with, which is ${idOf(A)}; give that one, in MASTER_KEY_PREVIOUS when MASTER_KEY is to replace it.`,
+    );
+    await expect(refused).rejects.not.toThrow(A.toString("base64"));
+    expect((await listMasterKeys(db.sql)).map(({ keyId }) => keyId)).toEqual([idOf(A)]);
+  });
+
+  test("the ring of master keys of an installation from before keys were registered takes the one that has sealed its payloads", async () => {
+    await sealPayload(createSealer([A]));
+    await expect(open(B)).rejects.toThrow(idOf(A));
+    await expect(open(A)).resolves.toBeDefined();
+  });
+
+  test("the ring of master keys does not open when its canary is not what its key has sealed", async () => {
+    await open(A);
+    await db.sql`update master_key set canary = set_byte(canary, 20, get_byte(canary, 20) # 1)`;
+    await expect(open(A)).rejects.toThrow(`The canary of the master key ${idOf(A)} is damaged`);
+  });
+
+  test("the ring of master keys with a new one seals under it and opens both; the old one is asked for until it was replaced", async () => {
+    const first = await open(A);
+    const old = await sealPayload(first.sealer);
+    const both = await open(B, A);
+    const fresh = await sealPayload(both.sealer);
+    expect([await openPayload(both.sealer, old), await openPayload(both.sealer, fresh)]).toEqual([old, fresh]);
+    await expect(open(B)).rejects.toThrow(
+      `What is stored is still sealed with the master key ${idOf(A)} too; give it in MASTER_KEY_PREVIOUS until kurier keys rotate-master has ended.`,
+    );
+    expect(await rotateMaster(db.sql, both)).toEqual({ values: 1, wrapped: 0, replaced: [idOf(A)] });
+    expect(await sealedBy()).toEqual([idOf(B)]);
+    const alone = await open(B);
+    expect([await openPayload(alone.sealer, old), await openPayload(alone.sealer, fresh)]).toEqual([old, fresh]);
+    await expect(open(A)).rejects.toThrow(`MASTER_KEY is not the key that what is stored is sealed with`);
+  });
+
+  test("the ring of master keys opens what every key of its history has sealed, also outside of the database, and their cursors", async () => {
+    const outside = (await open(A)).sealer.seal(Buffer.from("evidence"), "record");
+    const cursor = createCursors(A).seal("feed", "7");
+    await rotateMaster(db.sql, await open(B, A));
+    await rotateMaster(db.sql, await open(C, B));
+    const { sealer, keys } = await open(C);
+    expect(sealer.open(idOf(A), outside, "record").toString()).toBe("evidence");
+    expect(createCursors(keys[0], keys.slice(1)).open("feed", cursor)).toBe("7");
+    expect((await listMasterKeys(db.sql)).map(({ keyId, replacedBy }) => [keyId, replacedBy])).toEqual([
+      [idOf(A), idOf(C)],
+      [idOf(B), idOf(C)],
+      [idOf(C), undefined],
+    ]);
+    await rotateMaster(db.sql, await open(A, C));
+    expect((await open(A)).keys).toHaveLength(3);
+  });
+
+  test("a change of the master key that was cut off is begun again and seals what is left", async () => {
+    const { sealer } = await open(A);
+    for (let i = 0; i < 250; i += 1) await sealPayload(sealer);
+    const both = await open(B, A);
+    const payload = SEALED.find(({ table }) => table === "payload") ?? SEALED[0];
+    if (payload === undefined) throw new Error("nothing is sealed");
+    // Ends in its middle, where the context of one row cannot be said.
+    let rows = 0;
+    const cut = { ...payload, sealed: { sealed: (id: string) => (++rows > 120 ? `${id}!` : id) } };
+    await expect(resealTable(db.sql, cut, both.sealer)).rejects.toThrow();
+    expect(await sealedBy()).toEqual([idOf(A), idOf(B)].sort());
+    expect((await rotateMaster(db.sql, both)).values).toBe(130);
+    expect(await sealedBy()).toEqual([idOf(B)]);
+    expect((await rotateMaster(db.sql, both)).values).toBe(0);
+  });
+
+  test("a change of the master key covers every column of the schema that holds sealed octets", async () => {
+    const columns = await db.sql<{ name: string }[]>`
+      select table_name || '.' || column_name as name
+      from information_schema.columns join information_schema.tables using (table_schema, table_name)
+      where table_schema = 'public' and table_type = 'BASE TABLE' and data_type = 'bytea'
+        and column_name like '%sealed%'`;
+    const covered = SEALED.flatMap(({ table, sealed }) => Object.keys(sealed).map((name) => `${table}.${name}`));
+    expect(columns.map(({ name }) => name).sort()).toEqual(covered.sort());
+  });
+});
+
+describe("an engine whose master key is replaced", () => {
+  let first: Node;
+  let second: Node;
+  /** Tokens name the public URL, which nodes of one installation share. */
+  const PUBLIC_URL = "http://kurier.test";
+  type Node = TestEngine & { readonly sapiBaseUrl: string };
+  const startNode = async (keys: Partial<Config>, db?: TestDatabase): Promise<Node> => {
+    const PORT = await freePort();
+    const node = await startTestEngine({ config: { ...keys, PORT, PUBLIC_URL }, ...(db === undefined ? {} : { db }) });
+    return { ...node, sapiBaseUrl: `http://127.0.0.1:${PORT}/sapi/v1` };
+  };
+  beforeAll(async () => {
+    first = await startNode({ MASTER_KEY: A, MASTER_KEY_PREVIOUS: [B] });
+    second = await startNode({ MASTER_KEY: B, MASTER_KEY_PREVIOUS: [A] }, first.db);
+  });
+  afterAll(async () => {
+    await second.stop();
+    await first.stop();
+  });
+
+  test("an engine whose master key is replaced serves what it stored before, during and after; a node with another key does not start", async () => {
+    const { sandbox } = first;
+    const mailbox = async (who: "sender" | "receiver"): Promise<Mailbox> => ({
+      participantId: sandbox[who].participantId,
+      token: await accessToken(first, sandbox[who]),
+    });
+    const [sender, receiver] = [await mailbox("sender"), await mailbox("receiver")];
+    const sendOne = async (by: Node): Promise<number> => {
+      const xml = invoiceXml(sender.participantId, receiver.participantId);
+      return (await send(by, sender, sendParts(sender.participantId, receiver.participantId, xml))).status;
+    };
+    expect([await sendOne(first), await sendOne(second)]).toEqual([202, 202]);
+    const keyring = await openKeyring(first.db.sql, [B, A], systemClock);
+    const [rotated, meanwhile] = await Promise.all([rotateMaster(first.db.sql, keyring), sendOne(second)]);
+    expect([meanwhile, rotated.replaced]).toEqual([202, [idOf(A)]]);
+    expect(rotated.values).toBeGreaterThan(0);
+    const shown = await fetch(`${second.engine.adminUrl}/admin/master-keys`, {
+      headers: { authorization: `Bearer ${second.sandbox.admin.token}` },
+    });
+    expect(await shown.json()).toMatchObject({
+      keys: [
+        { keyId: idOf(A), seals: false, replacedBy: idOf(B) },
+        { keyId: idOf(B), seals: true, replacedBy: null },
+      ],
+    });
+    await expect(startNode({ MASTER_KEY: C }, first.db)).rejects.toThrow(
+      "MASTER_KEY is not the key that what is stored is sealed with",
+    );
+    const third = await startNode({ MASTER_KEY: B }, first.db);
+    try {
+      const documents = await eventually("all three have arrived", async () => {
+        const listed = (await sapi(third, receiver, "GET", "/document/receive")).json["documents"];
+        return Array.isArray(listed) && listed.length === 3 && (listed as readonly { documentId: string }[]);
+      });
+      for (const { documentId } of documents) {
+        const { status, json } = await sapi(third, receiver, "GET", `/document/receive/${documentId}`);
+        expect([status, String(json["payload"]).includes("<Invoice")]).toEqual([200, true]);
+      }
+    } finally {
+      await third.stop();
+    }
+  });
+});

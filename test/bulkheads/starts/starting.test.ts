@@ -1,0 +1,246 @@
+/**
+ * An engine that cannot start says why in one sentence; one that is told to end, or is killed, leaves nothing running.
+ * Method: the program as users start it, in processes of its own.
+ */
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+
+import { systemClock } from "../../../engine/base/clock.js";
+import { isRunning } from "../../../engine/embedded/child.js";
+import { findNatsServer } from "../../../engine/embedded/embedded.js";
+import { openKeyring } from "../../../engine/storage/keyring/keyring.js";
+import { buildIfNeeded } from "../../../deploy/build.mjs";
+import { eventually } from "../../support/eventually.js";
+import { freshDatabase } from "../../support/database/postgres.js";
+import type { TestDatabase } from "../../support/database/postgres.js";
+import { freePort, killEverythingOn, PROJECT, startEngineProcess } from "../../support/engines/process.js";
+import { kurier } from "../../unit/commands/kurier.js";
+
+/** What a runtime without tables of time zones takes every zone for. */
+const WITHOUT_ZONES =
+  "const Known = Intl.DateTimeFormat; Intl.DateTimeFormat = class extends Known { constructor(locale, options) { super(locale, { ...options, timeZone: 'UTC' }); } };";
+
+const undo: (() => void)[] = [];
+beforeAll(async () => {
+  await buildIfNeeded();
+});
+afterEach(() => {
+  for (const step of undo.splice(0).reverse()) step();
+});
+
+function newDataDir(): string {
+  const path = mkdtempSync(join(tmpdir(), "kurier-starting-"));
+  undo.push(() => {
+    killEverythingOn(path);
+    rmSync(path, { recursive: true, force: true });
+  });
+  return path;
+}
+
+const pidIn = (file: string): number => (existsSync(file) ? Number(readFileSync(file, "latin1").split("\n")[0]) : 0);
+const childrenOn = (dataDir: string): readonly number[] =>
+  [join(dataDir, "postgres/postmaster.pid"), join(dataDir, "streams/nats.pid")].map(pidIn).filter((pid) => pid > 0);
+
+describe("an engine that ends", () => {
+  test("npm start, ended by SIGTERM alone, drains and leaves neither the engine nor its children", async () => {
+    const dataDir = newDataDir();
+    const [port, adminPort] = [await freePort(), await freePort()];
+    const { PATH = "", HOME = "" } = process.env;
+    const npm: ChildProcess = spawn("npm", ["start", "--silent"], {
+      cwd: PROJECT,
+      env: { PATH, HOME, DATA_DIR: dataDir, PORT: String(port), ADMIN_PORT: String(adminPort), LOG_LEVEL: "warn" },
+      stdio: "ignore",
+      // Not of our group: what ends the engine is the signal to npm and nothing else.
+      detached: true,
+    });
+    undo.push(() => npm.kill("SIGKILL"));
+    await eventually("the engine is ready", async () =>
+      fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+    // Should the signal end npm alone, the test's end does not leave the engine behind.
+    const engine = pidIn(join(dataDir, "engine.lock"));
+    undo.push(() => {
+      if (isRunning(engine)) process.kill(engine, "SIGKILL");
+    });
+    const left = [engine, ...childrenOn(dataDir)];
+    expect(left.every((pid) => isRunning(pid))).toBe(true);
+    npm.kill("SIGTERM");
+    await eventually("nothing is left", () => !left.some((pid) => isRunning(pid)));
+  });
+
+  test.each(["is there", "is gone"])(
+    "an engine that is killed takes its Postgres and its nats-server with it, while its folder %s",
+    async (folder) => {
+      const dataDir = newDataDir();
+      const engine = await startEngineProcess({ dataDir });
+      const children = childrenOn(dataDir);
+      expect(children).toHaveLength(findNatsServer() === undefined ? 1 : 2);
+      expect(children.every((pid) => isRunning(pid))).toBe(true);
+      if (folder === "is gone") rmSync(dataDir, { recursive: true, force: true, maxRetries: 10 });
+      await engine.kill();
+      await eventually("the children are gone", () => !children.some((pid) => isRunning(pid)));
+    },
+  );
+});
+
+describe("an engine that cannot start", () => {
+  const taken = createServer();
+  let db: TestDatabase;
+  let empty: TestDatabase;
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    [db, empty] = await Promise.all([freshDatabase(), freshDatabase({ migrated: false })]);
+    await openKeyring(db.sql, [Buffer.alloc(32, 7)], systemClock);
+  });
+  afterAll(async () => {
+    taken.close();
+    await Promise.all([db.drop(), empty.drop()]);
+  });
+
+  const onPorts = { PORT: "0", ADMIN_PORT: "0", ENVIRONMENT: "sandbox" };
+  const AWAY = 75;
+  const WRONG = 78;
+  const cases: readonly (readonly [
+    name: string,
+    code: number,
+    env: () => Readonly<Record<string, string>>,
+    says: RegExp,
+  ])[] = [
+    [
+      "a database at whose address nobody listens",
+      AWAY,
+      () => ({ DATABASE_URL: "postgres://kurier@127.0.0.1:1/kurier" }),
+      /^The database cannot be used: nobody listens at the address of DATABASE_URL \(ECONNREFUSED\); try again when it is there\.$/,
+    ],
+    [
+      "a database at a port that there is none of",
+      WRONG,
+      () => ({ DATABASE_URL: "postgres://kurier@127.0.0.1:99999/kurier" }),
+      /^DATABASE_URL must be a URL that begins with postgres: or postgresql:\.$/,
+    ],
+    [
+      "a public address without a host",
+      WRONG,
+      () => ({ PUBLIC_URL: "http://", NATS_URL: "embedded" }),
+      /^PUBLIC_URL must be a URL that begins with http: or https:\.$/,
+    ],
+    [
+      "a data directory that is a file",
+      WRONG,
+      () => {
+        const file = join(newDataDir(), "file");
+        writeFileSync(file, "");
+        return { DATA_DIR: file };
+      },
+      /^DATA_DIR \S+ cannot be used: it is a file and not a folder\.$/,
+    ],
+    [
+      "a data directory where the system lets nobody make one",
+      WRONG,
+      () => ({ DATA_DIR: "/proc/nothing/deeper" }),
+      /^DATA_DIR \S+ cannot be used: it is not there, or lies where nothing can be made\.$/,
+    ],
+    [
+      "a store of evidence that is a file",
+      WRONG,
+      () => {
+        const file = join(newDataDir(), "file");
+        writeFileSync(file, "");
+        return { EVIDENCE_STORE: `file:${file}`, NATS_URL: "embedded" };
+      },
+      /^\S+ cannot be used: it is a file and not a folder\.$/,
+    ],
+    [
+      "a master key that is not the one of its database",
+      WRONG,
+      () => {
+        const env = { DATABASE_URL: db.url, NATS_URL: "embedded" };
+        return { ...env, MASTER_KEY: Buffer.alloc(32, 9).toString("base64") };
+      },
+      /^MASTER_KEY is not the key that what is stored is sealed with, which is [0-9a-f]{16}; .*\.$/,
+    ],
+    [
+      "a database that it may not change and that is behind",
+      WRONG,
+      () => ({ DATABASE_URL: empty.url, NATS_URL: "embedded", MIGRATE: "by-command" }),
+      /^The schema lacks \d+ migrations, the first is 0001_\w+\.sql; run kurier migrate, or set MIGRATE=at-start\.$/,
+    ],
+    [
+      "a database of another name",
+      WRONG,
+      () => ({ DATABASE_URL: db.url.replace(/\/test_\w+/, "/nowhere"), NATS_URL: "embedded" }),
+      /^The database cannot be used: there is no database of the name in DATABASE_URL \(3D000\); correct it\.$/,
+    ],
+    [
+      "an address that is not ours",
+      WRONG,
+      () => ({ HOST: "192.0.2.1" }),
+      /^HOST 192\.0\.2\.1 is no address of this machine; .*\.$/,
+    ],
+    [
+      "a port that is taken",
+      AWAY,
+      () => ({ ADMIN_PORT: String((taken.address() as AddressInfo).port) }),
+      /^Port \d+ on 127\.0\.0\.1 is taken; choose another ADMIN_PORT\.$/,
+    ],
+    [
+      "tables of time zones that know no Slovak day",
+      WRONG,
+      () => ({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(WITHOUT_ZONES)}` }),
+      /^The time-zone data of this Node\.js gives a wrong Europe\/Bratislava day for \S+; install a Node\.js with full ICU\.$/,
+    ],
+    [
+      "a server of NATS that is none",
+      WRONG,
+      () => ({ NATS_URL: "http://x" }),
+      /^NATS_URL must be embedded, or comma-separated servers such as nats:.*\.$/,
+    ],
+  ];
+
+  test.each(cases)("because of %s ends with %i and one sentence", async (_name, code, env, says) => {
+    const ran = await kurier(["serve"], { env: { DATA_DIR: newDataDir(), ...onPorts, ...env() } });
+    expect(ran.err.trimEnd()).toMatch(says);
+    expect(ran.out).not.toMatch(/\n\s+at /);
+    expect(ran.code).toBe(code);
+  });
+
+  test.each([
+    ["appears", /^\d+/],
+    ["is ready", /ready\s*$/],
+  ])(
+    "because its Postgres is killed as soon as it %s ends with 75 and one sentence, or starts all the same",
+    async (_when, shows) => {
+      const dataDir = newDataDir();
+      const child = spawn(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "serve"], {
+        env: {
+          PATH: process.env["PATH"] ?? "",
+          DATA_DIR: dataDir,
+          NATS_URL: "embedded",
+          LOG_LEVEL: "silent",
+          ...onPorts,
+        },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      undo.push(() => child.kill("SIGKILL"));
+      let [out, err] = ["", ""];
+      child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
+      child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
+      const pidFile = join(dataDir, "postgres/postmaster.pid");
+      await eventually("Postgres is there", () => existsSync(pidFile) && shows.test(readFileSync(pidFile, "latin1")));
+      process.kill(pidIn(pidFile), "SIGKILL");
+      await eventually("it has ended or is ready", () => child.exitCode !== null || out.includes("Kurier is ready"));
+      if (child.exitCode === null) return;
+      expect(err).toMatch(/^(The database cannot be used: |postgres did not start: )[^\n]*\n$/);
+      expect(child.exitCode).toBe(AWAY);
+    },
+  );
+});

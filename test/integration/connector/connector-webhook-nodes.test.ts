@@ -1,0 +1,216 @@
+// Goal: the Connector's events reach an account's webhook once, whichever process sends them and whatever becomes of it;
+// what is kept of attempts is true, and goes when its time has come.
+// Method: real rows and the parts that deliver, without a gateway; a process that dies is one whose attempt never ends.
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { systemClock } from "../../../engine/base/clock.js";
+import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { silentLog } from "../../../engine/base/log.js";
+import { readTestSuite, startTestSuite } from "../../../engine/events/connector/tests.js";
+import { putConnectorWebhook, rotateConnectorSecret } from "../../../engine/events/connector/webhook.js";
+import type { ShownWebhook } from "../../../engine/events/connector/webhook.js";
+import { attemptDelivery } from "../../../engine/events/webhooks/attempt.js";
+import type { AttemptPorts } from "../../../engine/events/webhooks/attempt.js";
+import { OPERATOR } from "../../../engine/identity/audit.js";
+import { bindFirm, createIntegrator } from "../../../engine/identity/firms.js";
+import { createHttpClient } from "../../../engine/peppol/network/http.js";
+import type { HttpClient } from "../../../engine/peppol/network/http.js";
+import { claimDeliveries } from "../../../engine/storage/events/dispatch.js";
+import { fanOutConnector } from "../../../engine/storage/events/fan-out.js";
+import type { ClaimedDelivery } from "../../../engine/storage/events/dispatch.js";
+import { pruneDeliveries } from "../../../engine/storage/events/repairs.js";
+import { createSealer } from "../../../engine/storage/sealer.js";
+import { isGenuine } from "../../support/callers/connector-receiver.js";
+import { eventually } from "../../support/eventually.js";
+import { startReceiver, status } from "../../support/webhooks/receiver.js";
+import type { Receiver } from "../../support/webhooks/receiver.js";
+import { webhookWorld } from "../../support/webhooks/webhook-world.js";
+import type { WebhookWorld } from "../../support/webhooks/webhook-world.js";
+
+const policy = { allowLoopback: true, ownOrigins: [] };
+const sealer = createSealer([Buffer.alloc(32, 7)]);
+
+let world: WebhookWorld;
+let receiver: Receiver;
+let client: HttpClient;
+let integratorId: IntegratorId;
+let firm: FirmId;
+let made: ShownWebhook;
+beforeEach(async () => {
+  [world, receiver] = await Promise.all([webhookWorld(), startReceiver()]);
+  client = createHttpClient({ policy });
+  const ports = { sql: world.db.sql, clock: systemClock };
+  integratorId = await createIntegrator(ports, { name: "Účtovníctvo Plus", productionAuthorized: true });
+  firm = await world.firm();
+  await bindFirm(ports, {
+    integratorId,
+    firmId: firm,
+    customerRef: "K-1",
+    scopes: ["webhooks:read"],
+    interfaces: ["connector"],
+  });
+  made = await putConnectorWebhook(
+    { ...ports, sealer, addresses: { policy } },
+    integratorId,
+    { url: `${receiver.origin}/in`, events: undefined, active: undefined },
+    OPERATOR,
+  );
+});
+afterEach(async () => {
+  await world.end();
+  client.close();
+  await receiver.close();
+});
+
+const portsOf = (owner: string, changes: Partial<AttemptPorts> = {}): AttemptPorts => ({
+  sql: world.db.sql,
+  sealer,
+  http: client.request,
+  clock: systemClock,
+  log: silentLog,
+  metrics: world.metrics,
+  owner,
+  ...changes,
+});
+
+/** Waits until what happened has become a delivery: other databases of the server hold the feed up for a moment. */
+const queued = (): Promise<unknown> =>
+  eventually("a delivery is there", async () => (await fanOutConnector(world.db.sql)).queued > 0);
+
+/** Takes the one delivery that is due. */
+async function taken(owner: string): Promise<ClaimedDelivery> {
+  const [claim] = await claimDeliveries(world.db.sql, owner, 1);
+  if (claim === undefined) throw new Error("nothing is due");
+  return claim;
+}
+
+const attemptsKept = () => world.db.sql`select number, outcome, cause from webhook_attempt order by started_at, number`;
+
+test("two processes at once tell the webhook each event once, and keep one attempt of each", async () => {
+  world.deliver({ owner: "one/1" });
+  world.deliver({ owner: "two/1", sql: world.db.another() });
+  const ids: string[] = [];
+  for (let n = 0; n < 60; n += 1) ids.push(await world.happen(firm));
+  await eventually("all have ended", async () => {
+    const states = await world.states(made.webhook.id);
+    return states.length === ids.length && states.every((state) => state.status === "SUCCESS");
+  });
+  const arrived = receiver.at("/in").map(({ headers }) => headers["x-webhook-event-id"]);
+  expect([...arrived].sort()).toEqual([...ids].sort());
+  expect(await attemptsKept()).toHaveLength(ids.length);
+});
+
+test("a delivery that another process has by now is not sent, and no attempt of it is kept", async () => {
+  await world.happen(firm);
+  await queued();
+  const claim = await taken("one/1");
+  await world.db.sql`update webhook_delivery set lease_owner = 'two/1'`;
+  expect(await attemptDelivery(portsOf("one/1"), claim)).toBeUndefined();
+  expect(receiver.calls).toEqual([]);
+  expect(await attemptsKept()).toEqual([]);
+});
+
+test("an attempt that is cut off with its process is shown as begun, and is made again under its number", async () => {
+  await world.happen(firm);
+  await queued();
+  void attemptDelivery(portsOf("one/1", { http: () => new Promise(() => undefined) }), await taken("one/1"));
+  await eventually("the attempt has begun", async () => (await attemptsKept()).length === 1);
+  expect(await attemptsKept()).toEqual([{ number: 1, outcome: "STARTED", cause: null }]);
+  await world.db.sql`update webhook_delivery set due_at = now()`;
+  await attemptDelivery(portsOf("two/1"), await taken("two/1"));
+  expect(await attemptsKept()).toEqual([{ number: 1, outcome: "SUCCESS", cause: null }]);
+  expect(receiver.calls.map(({ headers }) => headers["x-webhook-attempt"])).toEqual(["1"]);
+});
+
+test("after a rotation both secrets sign, the new one in the header of the specification", async () => {
+  const { secret: fresh = "" } = await rotateConnectorSecret(
+    { sql: world.db.sql, sealer, clock: systemClock },
+    integratorId,
+    OPERATOR,
+  );
+  await world.happen(firm);
+  await queued();
+  await attemptDelivery(portsOf("one/1"), await taken("one/1"));
+  const [call] = receiver.calls;
+  if (call === undefined) throw new Error("nothing came");
+  expect(isGenuine(call, fresh)).toBe(true);
+  expect(isGenuine(call, made.secret ?? "")).toBe(false);
+  expect(isGenuine(call, made.secret ?? "", "x-webhook-signature-previous")).toBe(true);
+});
+
+/** Lets an attempt fail, and everything that was kept of it be of so many days ago. */
+async function failed(days: number, changes: { readonly isTest?: boolean } = {}): Promise<void> {
+  receiver.script("/in", status(422));
+  await world.happen(firm, "document.delivered", randomUUID());
+  await queued();
+  if (changes.isTest === true)
+    await world.db
+      .sql`update webhook_delivery set scenario = 'terminal_422', test_data = '{}' where settled_at is null`;
+  await attemptDelivery(portsOf("one/1"), await taken("one/1"));
+  await world.db.sql`
+    update webhook_attempt set completed_at = completed_at - ${days}::integer * interval '1 day'
+    where completed_at > now() - interval '1 minute'`;
+  await world.db.sql`
+    update webhook_subscription set failing_since = least(failing_since, now() - ${days}::integer * interval '1 day')`;
+}
+const isActive = async (): Promise<unknown> =>
+  (await world.db.sql`select active from webhook_subscription`)[0]?.["active"];
+
+test("a webhook that has failed for days is switched off, but tests that were meant to fail are no failure", async () => {
+  await failed(6, { isTest: true });
+  await failed(0);
+  expect(await isActive()).toBe(true);
+  await failed(6);
+  await failed(0);
+  expect(await isActive()).toBe(false);
+});
+
+test("deliveries that are old go with their attempts, and the keys of requests with them", async () => {
+  for (const days of [8, 6]) {
+    await world.happen(firm);
+    await queued();
+    await attemptDelivery(portsOf("one/1"), await taken("one/1"));
+    await world.db.sql`
+      update webhook_delivery set created_at = now() - ${days}::integer * interval '1 day'
+      where created_at > now() - interval '1 minute'`;
+    await world.db.sql`
+      insert into connector_request (subscription_id, idempotency_key, request_sha256, made, created_at)
+      values (${made.webhook.id}, ${`key of ${days} days ago`}, '', ${randomUUID()},
+        now() - ${days}::integer * interval '1 day')`;
+  }
+  expect(LIMITS.webhook_delivered_kept_ms).toBe(7 * 86_400_000);
+  expect(await pruneDeliveries(world.db.sql)).toBe(1);
+  expect(await attemptsKept()).toHaveLength(1);
+  expect(await world.db.sql`select idempotency_key as key from connector_request`).toEqual([
+    { key: "key of 6 days ago" },
+  ]);
+});
+
+test("a suite of tests keeps its verdict until all of it goes at once, whatever its deliveries came to", async () => {
+  const ports = { sql: world.db.sql, clock: systemClock };
+  const { suite } = await startTestSuite(ports, integratorId, {
+    ...{ firmId: firm, customerRef: "K-1", event: "document.failed", idempotencyKey: randomUUID() },
+    scenarios: ["success", "terminal_422", "signature"],
+  });
+  const read = () => readTestSuite(world.db.sql, integratorId, suite.id);
+  const age = (days: number) => world.db.sql`
+    update webhook_delivery set created_at = now() - ${days}::integer * interval '1 day' where test_run_id = ${suite.id}`;
+  receiver.script("/in", status(204));
+  for (const { deliveryId } of suite.scenarios) {
+    const claimed = await taken("one/1");
+    expect(claimed.deliveryId).toBe(deliveryId);
+    await attemptDelivery(portsOf("one/1"), claimed);
+  }
+  await world.db.sql`
+    update webhook_delivery set status = 'FAILED' where test_run_id = ${suite.id} and scenario = 'terminal_422'`;
+  const verdict = (await read()).scenarios;
+  expect(verdict.map((one) => one.status)).toEqual(["passed", "failed", "failed"]);
+  await age(29);
+  await pruneDeliveries(world.db.sql);
+  expect((await read()).scenarios).toEqual(verdict);
+  await age(31);
+  expect(await pruneDeliveries(world.db.sql)).toBe(3);
+  await expect(read()).rejects.toMatchObject({ reason: "NOT_FOUND" });
+});

@@ -1,0 +1,290 @@
+// Goal: the zero-configuration database starts wherever the engine starts, and after every way in which it can have ended.
+// Method: real children in temporary directories; processes are killed, pid files forged, links removed.
+import { spawn, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+
+import { repairLinks } from "../../../engine/embedded/binaries.js";
+import { isRunning } from "../../../engine/embedded/child.js";
+import {
+  EmbeddedError,
+  claimDataDir,
+  runningEmbeddedPostgres,
+  startEmbeddedPostgres,
+} from "../../../engine/embedded/embedded.js";
+import { silentLog } from "../../../engine/base/log.js";
+import { openSql } from "../../../engine/storage/sql.js";
+import { eventually } from "../../support/eventually.js";
+import { killEverythingOn } from "../../support/engines/process.js";
+
+const undo: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+function newDataDir(name = "kurier-test-"): string {
+  const path = mkdtempSync(join(tmpdir(), name));
+  undo.push(() => {
+    rmSync(path, { recursive: true, force: true });
+  });
+  return path;
+}
+
+async function start(dataDir: string): ReturnType<typeof startEmbeddedPostgres> {
+  const server = await startEmbeddedPostgres({ dataDir, log: silentLog });
+  undo.push(() => server.stop());
+  return server;
+}
+
+async function query(url: string, run: (sql: ReturnType<typeof openSql>) => PromiseLike<unknown>): Promise<unknown> {
+  const sql = openSql({ url, name: "test", connections: 1 });
+  try {
+    return await run(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+const keepNote = (url: string): Promise<unknown> =>
+  query(url, (sql) => sql`create table note as select 'kept' as text`);
+const readNote = (url: string): Promise<unknown> => query(url, (sql) => sql`select text from note`);
+
+/** A child process that starts the embedded Postgres and prints its address, to be killed as an engine is. */
+function engineProcess(dataDir: string): {
+  pid: number;
+  url: Promise<string>;
+  said: () => string;
+  gone: Promise<void>;
+} {
+  const child = spawn(
+    process.execPath,
+    [
+      join(import.meta.dirname, "../../support/engines/run-ts.mjs"),
+      join(import.meta.dirname, "../../support/engines/embedded-process.ts"),
+      dataDir,
+    ],
+    { stdio: ["ignore", "pipe", "inherit"], detached: true },
+  );
+  let said = "";
+  undo.push(() => {
+    child.kill("SIGKILL");
+  });
+  const url = new Promise<string>((resolve, reject) => {
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+      if (said.includes("\n")) resolve(said.split("\n")[0] ?? "");
+    });
+    child.once("exit", () => {
+      reject(new Error("the engine process ended early"));
+    });
+  });
+  const gone = new Promise<void>((resolve) => {
+    child.once("exit", () => {
+      resolve();
+    });
+  });
+  return { pid: child.pid ?? 0, url, said: () => said, gone };
+}
+
+const postmasterOf = (dataDir: string): number =>
+  Number(readFileSync(join(dataDir, "postgres/postmaster.pid"), "latin1").split("\n")[0]);
+
+describe("the embedded Postgres", () => {
+  test("the embedded Postgres starts on an empty directory, listens on no network address, and finds all data at the second start", async () => {
+    const dataDir = newDataDir();
+    const first = await startEmbeddedPostgres({ dataDir, log: silentLog });
+    expect(await query(first.url, (sql) => sql`show listen_addresses`)).toEqual([{ listen_addresses: "" }]);
+    expect(await query(first.url, (sql) => sql`show fsync`)).toEqual([{ fsync: "on" }]);
+    expect(statSync(join(dataDir, "postgres")).mode & 0o777).toBe(0o700);
+    await keepNote(first.url);
+    await first.stop();
+    expect(isRunning(first.pid)).toBe(false);
+    expect(await readNote((await start(dataDir)).url)).toEqual([{ text: "kept" }]);
+  });
+
+  test("the embedded Postgres is found by a command that works beside the running engine, and not once it has stopped", async () => {
+    const dataDir = newDataDir();
+    expect(runningEmbeddedPostgres(dataDir)).toBeUndefined();
+    const server = await start(dataDir);
+    expect(runningEmbeddedPostgres(dataDir)).toBe(server.url);
+    await server.stop();
+    expect(runningEmbeddedPostgres(dataDir)).toBeUndefined();
+  });
+
+  test("the embedded Postgres comes back by itself, with its data and at the same address, when its process is killed", async () => {
+    const server = await start(newDataDir());
+    await keepNote(server.url);
+    const before = server.pid;
+    process.kill(before, "SIGKILL");
+    await eventually("another postmaster runs", () => server.pid !== 0 && server.pid !== before);
+    expect(await readNote(server.url)).toEqual([{ text: "kept" }]);
+  });
+
+  test("the embedded Postgres that outlived a killed engine and its watcher is stopped and its data found", async () => {
+    const dataDir = newDataDir();
+    const engine = engineProcess(dataDir);
+    await keepNote(await engine.url);
+    const orphan = postmasterOf(dataDir);
+    expect(killEverythingOn(`kurier-watcher\0${orphan}\0`)).toBe(1);
+    process.kill(engine.pid, "SIGKILL");
+    await engine.gone;
+    expect(isRunning(orphan)).toBe(true);
+    const server = await start(dataDir);
+    expect(isRunning(orphan)).toBe(false);
+    expect(server.pid).not.toBe(orphan);
+    expect(await readNote(server.url)).toEqual([{ text: "kept" }]);
+  });
+
+  test("the embedded Postgres starts after everything was killed, also when the old process id now belongs to somebody else", async () => {
+    const dataDir = newDataDir();
+    const engine = engineProcess(dataDir);
+    await keepNote(await engine.url);
+    const postmaster = postmasterOf(dataDir);
+    process.kill(engine.pid, "SIGKILL");
+    process.kill(postmaster, "SIGKILL");
+    await eventually("both are gone", () => !isRunning(engine.pid) && !isRunning(postmaster));
+    const bystander = spawn("sleep", ["60"], { stdio: "ignore" });
+    undo.push(() => {
+      bystander.kill("SIGKILL");
+    });
+    for (const name of ["postmaster.pid", ".s.PGSQL.5432.lock"]) {
+      const file = join(dataDir, "postgres", name);
+      const lines = readFileSync(file, "latin1").split("\n");
+      writeFileSync(file, [String(bystander.pid), ...lines.slice(1)].join("\n"));
+    }
+    const server = await start(dataDir);
+    expect(await readNote(server.url)).toEqual([{ text: "kept" }]);
+    expect(isRunning(bystander.pid ?? 0)).toBe(true);
+  });
+
+  test("the embedded Postgres ends with the engine when the engine ends without stopping it", async () => {
+    const dataDir = newDataDir();
+    const engine = engineProcess(dataDir);
+    await engine.url;
+    const postmaster = postmasterOf(dataDir);
+    process.kill(engine.pid, "SIGUSR2");
+    await engine.gone;
+    await eventually("Postgres is gone", () => !isRunning(postmaster));
+  });
+
+  test("Ctrl-C leaves the embedded Postgres running until the engine has drained", async () => {
+    const dataDir = newDataDir();
+    const engine = engineProcess(dataDir);
+    await engine.url;
+    const postmaster = postmasterOf(dataDir);
+    // What a terminal does: the signal goes to the whole process group.
+    process.kill(-engine.pid, "SIGINT");
+    await engine.gone;
+    expect(engine.said()).toContain("drained");
+    expect(isRunning(postmaster)).toBe(false);
+  });
+
+  test("a set-up of the embedded Postgres that was cut off half-way is done again from the start", async () => {
+    const dataDir = newDataDir();
+    mkdirSync(join(dataDir, "postgres.new"), { mode: 0o700 });
+    writeFileSync(join(dataDir, "postgres.new", "PG_VERSION"), "18\n");
+    const server = await start(dataDir);
+    await keepNote(server.url);
+    expect(existsSync(join(dataDir, "postgres.new"))).toBe(false);
+  });
+
+  test("the embedded Postgres has its socket elsewhere when the path of the data directory is too long for one", async () => {
+    const dataDir = join(newDataDir(), "a-directory-with-a-rather-long-name".repeat(3));
+    const server = await start(dataDir);
+    await keepNote(server.url);
+    expect(runningEmbeddedPostgres(dataDir)).toBe(server.url);
+  });
+
+  test("data of another major version is refused with a sentence that says what to do", async () => {
+    const dataDir = newDataDir();
+    const server = await start(dataDir);
+    await server.stop();
+    writeFileSync(join(dataDir, "postgres/PG_VERSION"), "14\n");
+    await expect(startEmbeddedPostgres({ dataDir, log: silentLog })).rejects.toThrow(
+      /written by version 14, this engine brings version 18/,
+    );
+  });
+
+  test.runIf(process.geteuid?.() === 0)(
+    "the embedded Postgres, started by root, serves data that an ordinary user made, as that user",
+    async () => {
+      const dataDir = newDataDir();
+      const server = await start(dataDir);
+      await keepNote(server.url);
+      await server.stop();
+      chmodSync(dataDir, 0o700);
+      spawnSync("chown", ["-R", "65534:65534", join(dataDir, "postgres")]);
+      const again = await start(dataDir);
+      expect(await readNote(again.url)).toEqual([{ text: "kept" }]);
+      expect(lstatSync(join(dataDir, "postgres/postmaster.pid")).uid).toBe(65_534);
+    },
+  );
+});
+
+describe("the libraries of the npm package", () => {
+  function fakePackage(): string {
+    const native = join(newDataDir(), "native");
+    mkdirSync(join(native, "lib"), { recursive: true });
+    writeFileSync(join(native, "lib/libx.so.5.18"), "library");
+    writeFileSync(
+      join(native, "pg-symlinks.json"),
+      JSON.stringify([{ source: "native/lib/libx.so.5.18", target: "native/lib/libx.so.5" }]),
+    );
+    return native;
+  }
+
+  test("the libraries of the npm package get the links that an install without scripts left out", () => {
+    const native = fakePackage();
+    expect(repairLinks(native, newDataDir())).toBeUndefined();
+    expect(readFileSync(join(native, "lib/libx.so.5"), "utf8")).toBe("library");
+    expect(repairLinks(native, newDataDir())).toBeUndefined();
+  });
+
+  test("the libraries of the npm package get their links in the data directory when the package cannot be written to", () => {
+    const native = fakePackage();
+    const dataDir = newDataDir();
+    // The link's place cannot be made, for root neither: its folder is a file.
+    writeFileSync(join(native, "sealed"), "");
+    writeFileSync(
+      join(native, "pg-symlinks.json"),
+      JSON.stringify([{ source: "native/lib/libx.so.5.18", target: "native/sealed/libx.so.5" }]),
+    );
+    expect(repairLinks(native, dataDir)).toBe(`${join(dataDir, "lib")}:${join(native, "lib")}`);
+    expect(lstatSync(join(dataDir, "lib/libx.so.5")).isSymbolicLink()).toBe(true);
+  });
+});
+
+describe("the data directory", () => {
+  test("the data directory belongs to one engine: a second one is told who has it", () => {
+    const dataDir = newDataDir();
+    const claim = claimDataDir(dataDir);
+    expect(() => claimDataDir(dataDir)).toThrow(EmbeddedError);
+    expect(() => claimDataDir(dataDir)).toThrow(new RegExp(`process id ${process.pid}`));
+    claim.release();
+    claimDataDir(dataDir).release();
+  });
+
+  test("the data directory is taken over from an engine that was killed, also when its process id was given to somebody else", () => {
+    const dataDir = newDataDir();
+    const dead = spawnSync("true").pid;
+    writeFileSync(join(dataDir, "engine.lock"), `${dead}\nsome-boot/1\n`);
+    claimDataDir(dataDir).release();
+    writeFileSync(join(dataDir, "engine.lock"), `${process.ppid}\nsome-boot/1\n`);
+    claimDataDir(dataDir).release();
+    writeFileSync(join(dataDir, "engine.lock"), "");
+    claimDataDir(dataDir).release();
+    expect(existsSync(join(dataDir, "engine.lock"))).toBe(false);
+  });
+});

@@ -1,0 +1,126 @@
+/**
+ * PgBouncer in transaction mode between the engines and Postgres, with the settings that docs/deploy.md names. Skipped
+ * where it is not installed.
+ * @source docs/deploy.md, A pooler
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { openSql, untilAnswered } from "../../../engine/storage/sql.js";
+import type { Sql } from "../../../engine/storage/sql.js";
+import { buildIfNeeded } from "../../../deploy/build.mjs";
+import { startLoad } from "../../faults/load.js";
+import { brokenOf, hurry, openDocuments } from "../../faults/servers/machines.js";
+import { accessToken, http } from "../../support/engines/engine.js";
+import { eventually } from "../../support/eventually.js";
+import { startMachines } from "../../support/engines/machines.js";
+import type { Machines } from "../../support/engines/machines.js";
+import { findPgBouncer, startPgBouncer } from "../../support/database/pgbouncer.js";
+import type { Pooler } from "../../support/database/pgbouncer.js";
+import { preparePostgresHost } from "../../support/database/postgres-host.js";
+import type { PostgresHost } from "../../support/database/postgres-host.js";
+import { isInstalled, POSTGRES_15 } from "../../support/database/postgres-server.js";
+import { ROOT } from "../../support/sources.js";
+
+const program = findPgBouncer();
+const GUIDE = readFileSync(join(ROOT, "docs/deploy.md"), "utf8");
+/** Settings that our connections ask for when they begin, and that PgBouncer does not know. */
+const IGNORED = /^ignore_startup_parameters = (.*)$/m.exec(GUIDE)?.[1] ?? "";
+/** What the role is told instead, and how an engine is told of the pooler. */
+const ALTER_ROLE = [...GUIDE.matchAll(/^alter role kurier in database kurier set .*;$/gm)].map(([line]) => line);
+const [, ASKED = ""] = /^DATABASE_URL=\S+(\?\S+)$/m.exec(GUIDE) ?? [];
+const DOCUMENTS = 48;
+const REVOCATIONS = 8;
+const LONG_TO_READ = 200_000;
+
+describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBouncer in transaction mode", () => {
+  let folder: string;
+  let server: PostgresHost;
+  let sql: Sql;
+  let pooler: Pooler;
+  let machines: Machines;
+
+  beforeAll(async () => {
+    await buildIfNeeded();
+    folder = mkdtempSync(join(tmpdir(), "kurier-pooled-"));
+    server = await preparePostgresHost(POSTGRES_15, join(folder, "postgres"), true);
+    await server.start({ fsync: "off" });
+    sql = openSql({ url: server.url, name: "oracle", connections: 2 });
+    // What the pooler does not pass on belongs to the role.
+    expect(ALTER_ROLE).toHaveLength(4);
+    for (const line of ALTER_ROLE) await sql.unsafe(line.replace("database kurier", "database postgres"));
+    pooler = await startPgBouncer(program ?? "", server.url, { ignore_startup_parameters: IGNORED });
+    machines = await startMachines({
+      count: 2,
+      folder,
+      databaseUrl: `${pooler.url}${ASKED}`,
+      natsUrl: "embedded",
+    });
+  });
+  afterAll(async () => {
+    await machines.end();
+    await pooler.stop();
+    await sql.end({ timeout: 1 });
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  });
+
+  test("behind PgBouncer every setting that our connections ask for is passed on or named to be ignored", async () => {
+    const strict = await startPgBouncer(program ?? "", server.url, {});
+    const refused = openSql({ url: `${strict.url}?prepare=false`, name: "test", connections: 1 });
+    await expect(refused`select 1`).rejects.toThrow(/unsupported startup parameter/);
+    await refused.end({ timeout: 1 });
+    await strict.stop();
+    const behind = openSql({ url: `${pooler.url}${ASKED}`, name: "test", connections: 1 });
+    const [row] = await behind<{ seqscan: string; jit: string }[]>`
+      select current_setting('enable_seqscan') as seqscan, current_setting('jit') as jit`;
+    await behind.end({ timeout: 1 });
+    expect(row).toEqual({ seqscan: "off", jit: "off" });
+  });
+
+  test("behind PgBouncer a statement that is asked for on a connection where another is under way is answered", async () => {
+    const one = openSql({ url: `${pooler.url}${ASKED}`, name: "test", connections: 1 });
+    await one`select 1`;
+    // So long to read that what Postgres says of it comes well behind the answer to the first.
+    const long = `select $1::text as said where 1 in (${"1,".repeat(LONG_TO_READ)}1)`;
+    const answers = await untilAnswered(Promise.all([one`select 1 as first`, one.unsafe(long, ["heard"])]));
+    await one.end({ timeout: 1 });
+    expect(answers).toMatchObject([[{ first: 1 }], [{ said: "heard" }]]);
+  });
+
+  test("behind PgBouncer two machines accept and deliver each document once, and all invariants hold", async () => {
+    const load = await startLoad(() => machines, sql, 8);
+    await load.ready();
+    await load.send(DOCUMENTS);
+    await load.repeat();
+    // A pooler that is busy may cost a repeat: a kept connection that ended, or 503, and no other answer.
+    expect(load.refusals.filter((refusal) => /^[1-9]/.test(refusal) && !refusal.startsWith("503 "))).toEqual([]);
+    await eventually("everything is delivered", async () => {
+      await hurry(sql);
+      return (await openDocuments(sql)) === 0;
+    });
+    expect(load.accepted).toHaveLength(DOCUMENTS);
+    expect(await brokenOf({ load, sql })).toEqual([]);
+    for (const index of [0, 1]) expect(machines.machine(index).output()).not.toMatch(/prepared statement|26000/);
+  });
+
+  test("behind PgBouncer, where no announcement is heard, a token that one machine has revoked is refused by the other at once", async () => {
+    const origin = (index: number): string => `http://127.0.0.1:${machines.machine(index).port}/sapi/v1`;
+    const own = machines.sandbox.sender;
+    for (let n = 0; n < REVOCATIONS; n += 1) {
+      const token = await accessToken({ sapiBaseUrl: origin(0) }, own);
+      const headers = { authorization: `Bearer ${token}`, "x-peppol-participant-id": own.participantId };
+      expect((await http("GET", `${origin(1)}/document/receive`, headers)).status).toBe(200);
+      const revoked = await http(
+        "POST",
+        `${origin(0)}/auth/revoke`,
+        { ...headers, "content-type": "application/json" },
+        JSON.stringify({ token }),
+      );
+      expect(revoked.status).toBe(200);
+      expect((await http("GET", `${origin(1)}/document/receive`, headers)).status).toBe(401);
+    }
+  });
+});

@@ -1,0 +1,208 @@
+// Goal: the door to Postgres reads and writes arrays as the server does, and a backend that dies never takes the process along.
+import { createServer } from "node:net";
+
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { isPassing, openSql } from "../../../engine/storage/sql.js";
+import type { Sql } from "../../../engine/storage/sql.js";
+import { eventually } from "../../support/eventually.js";
+import { freshDatabase } from "../../support/database/postgres.js";
+import type { TestDatabase } from "../../support/database/postgres.js";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(async () => {
+  await database.drop();
+});
+
+const SEED = Number(process.env["SEED"] ?? 20_261_120);
+
+describe("arrays", () => {
+  test("any texts travel there and back unchanged", async () => {
+    const text = fc.oneof(
+      fc.string({ unit: "binary" }).filter((s) => !s.includes("\0") && s.isWellFormed()),
+      fc.constantFrom("", "NULL", "null", '"', "\\", "{}", ",", " a ", "a\nb"),
+      fc.constant(null),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(text, { maxLength: 8 }), async (texts) => {
+        const [row] =
+          await database.sql`select ${texts as string[]}::text[] as same, cardinality(${texts as string[]}::text[]) as length`;
+        expect(row).toEqual({ same: texts, length: texts.length });
+      }),
+      { seed: SEED, numRuns: 200 },
+    );
+  });
+
+  test("every element type that our statements use keeps its value", async () => {
+    const id = "0190b8f0-1c5e-7000-8000-000000000001";
+    const [row] = await database.sql`select
+      ${[1, -2]}::integer[] as ints, ${["9007199254740993"]}::bigint[] as bigints, ${[3]}::smallint[] as smallints, ${[0.5]}::float8[] as floats,
+      ${[id]}::uuid[] as ids, ${["2026-11-20T09:00:00.123Z"]}::timestamptz[] as instants, ${["t", "f"]}::boolean[] as flags,
+      ${["\\x00ff"]}::bytea[] as bytes, ${["1.10"]}::numeric[] as decimals, array['{"a": 1}'::jsonb] as objects, '{}'::text[] as none`;
+    expect(row).toEqual({
+      ints: [1, -2],
+      bigints: ["9007199254740993"],
+      smallints: [3],
+      floats: [0.5],
+      ids: [id],
+      instants: [new Date("2026-11-20T09:00:00.123Z")],
+      flags: [true, false],
+      bytes: [Buffer.from([0, 255])],
+      decimals: ["1.10"],
+      objects: [{ a: 1 }],
+      none: [],
+    });
+  });
+});
+
+test("a statement has the time that its pool gives it, which is not that of a request where a command says so", async () => {
+  const shown = async (sql: typeof database.sql): Promise<unknown> =>
+    (await sql<{ statement_timeout: string }[]>`show statement_timeout`)[0]?.statement_timeout;
+  const patient = openSql({ url: database.url, name: "test", connections: 1, statement_timeout_ms: 1_800_000 });
+  try {
+    expect([await shown(database.sql), await shown(patient)]).toEqual(["10s", "30min"]);
+  } finally {
+    await patient.end({ timeout: 1 });
+  }
+});
+
+describe("answers of a connection whose last statement ended in the middle of its own", () => {
+  const failing = {
+    "failed after three rows": (sql: Sql) => sql`select 1 / (4 - n) from generate_series(1, 10) n`,
+    "failed after three rows and had parameters": (sql: Sql) =>
+      sql`select 1 / (${4}::integer - n) from generate_series(1, 10) n`,
+    "lost its backend after three rows": (sql: Sql) =>
+      sql`select case when n > 3 then pg_terminate_backend(pg_backend_pid()) end from generate_series(1, 10) n`,
+  } satisfies Record<string, (sql: Sql) => PromiseLike<unknown>>;
+
+  test.each(Object.entries(failing))("the answers behind a statement that %s are whole", async (_name, fail) => {
+    const sql = openSql({ url: database.url, name: "test", connections: 1 });
+    try {
+      for (const rows of [1, 2, 0]) {
+        const ask = () => sql<{ n: number }[]>`select n from generate_series(1, ${rows}::integer) n`;
+        const [failed, next] = await Promise.allSettled([fail(sql), ask()]);
+        expect(failed.status).toBe("rejected");
+        // A backend that dies takes the statements with it that were sent behind, and its death is told once more.
+        const answer =
+          next.status === "fulfilled"
+            ? next.value
+            : await eventually("the connection is there again", async () => {
+                const [again] = await Promise.allSettled([ask()]);
+                return again.status === "fulfilled" ? again.value : undefined;
+              });
+        expect([...answer]).toEqual(Array.from({ length: rows }, (_, index) => ({ n: index + 1 })));
+        expect([answer.length, answer.count]).toEqual([rows, rows]);
+      }
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
+  });
+});
+
+describe("a pool that ends", () => {
+  const nap = (sql: Sql, seconds: number): Promise<unknown> =>
+    sql`select pg_sleep(${seconds})`.then(
+      () => "answered",
+      (error: unknown) => codeIn(error),
+    );
+  const codeIn = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : error);
+  const sessions = (name: string): Promise<number> =>
+    database.sql`select 1 from pg_stat_activity where application_name = ${name}`.then(({ length }) => length);
+
+  test.each([{}, { timeout: 30 }])(
+    "what was asked of it before is answered, and later nothing, with %j",
+    async (time) => {
+      const sql = openSql({ url: database.url, connections: 1, name: "ending" });
+      const answers = [1, 2, 3].map(() => nap(sql, 0.05));
+      const ended = Promise.all([sql.end(time), sql.end(time)]);
+      const late = nap(sql, 0);
+      expect([await late, ...(await Promise.all(answers))]).toEqual(["CONNECTION_ENDED", ...Array(3).fill("answered")]);
+      await ended;
+      await eventually("its session has ended", async () => (await sessions("ending")) === 0);
+    },
+  );
+
+  test("what has no answer in time fails with what waits behind it, and no session is opened for it any more", async () => {
+    const sql = openSql({ url: database.url, connections: 1, name: "ending late" });
+    const answers = [1, 2, 3].map(() => nap(sql, 30));
+    await eventually("the first is under way", async () => (await sessions("ending late")) === 1);
+    await sql.end({ timeout: 0.05 });
+    expect(await Promise.all(answers)).toEqual(Array(3).fill("CONNECTION_DESTROYED"));
+    const told = await database.sql<{ readonly pid: number }[]>`
+      select pid, pg_terminate_backend(pid) from pg_stat_activity where application_name = 'ending late'`;
+    expect(told.length).toBeLessThanOrEqual(1);
+    await eventually("its session has ended", async () => (await sessions("ending late")) === 0);
+  });
+});
+
+test("no plan of ours is compiled, also where the server would compile every plan", async () => {
+  const [{ name } = { name: "" }] = await database.sql<{ readonly name: string }[]>`select current_database() as name`;
+  for (const setting of ["jit = on", "jit_above_cost = 0", "jit_inline_above_cost = 0", "jit_optimize_above_cost = 0"])
+    await database.sql.unsafe(`alter database ${name} set ${setting}`);
+  const sql = database.another();
+  const settings =
+    await sql`select name, setting, source from pg_settings where name in ('jit', 'jit_above_cost') order by name`;
+  // The database's own settings reached the connection, so that what turns compilation off is the connection itself.
+  expect(settings).toEqual([
+    { name: "jit", setting: "off", source: "client" },
+    { name: "jit_above_cost", setting: "0", source: "database" },
+  ]);
+  const [plan] = await sql`explain (analyze, format json) select sum(version) from document where attempts > 0`;
+  expect(JSON.stringify(plan)).toContain("Seq Scan");
+  expect(JSON.stringify(plan)).not.toContain("JIT");
+});
+
+/** A server that lets everybody in and dies at the first statement, as a backend does that is terminated in that moment. */
+async function dyingServer(): Promise<{ readonly url: string; close(): void }> {
+  const message = (type: string, body: Buffer): Buffer => {
+    const head = Buffer.alloc(5);
+    head.write(type, "latin1");
+    head.writeUInt32BE(body.length + 4, 1);
+    return Buffer.concat([head, body]);
+  };
+  const welcome = Buffer.concat([message("R", Buffer.alloc(4)), message("Z", Buffer.from("I"))]);
+  const farewell = message("E", Buffer.from("SFATAL\0C57P01\0Mterminating connection\0\0"));
+  const server = createServer((connection) => {
+    connection.on("error", () => undefined);
+    connection.once("data", () => {
+      connection.write(welcome);
+      connection.once("data", () => {
+        connection.end(farewell);
+      });
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  const port = address !== null && typeof address === "object" ? address.port : 0;
+  return {
+    url: `postgres://kurier@127.0.0.1:${port}/kurier`,
+    close: () => {
+      server.close();
+    },
+  };
+}
+
+test("a backend that dies as soon as a connection stands rejects our statement and nothing else", async () => {
+  const server = await dyingServer();
+  const sql = openSql({ url: server.url, name: "test", connections: 1 });
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown): void => {
+    unhandled.push(reason);
+  };
+  process.on("unhandledRejection", note);
+  const failure: unknown = await sql`select 1`.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  await sql.end({ timeout: 1 });
+  process.off("unhandledRejection", note);
+  server.close();
+  expect(isPassing(failure)).toBe(true);
+  expect(unhandled).toEqual([]);
+});

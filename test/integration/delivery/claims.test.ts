@@ -1,0 +1,431 @@
+/**
+ * Whose documents a node claims, and what becomes of leases. Method: real rows, the statements of the dispatcher, and a
+ * dispatcher whose actors do nothing but remember.
+ */
+import { gzipSync } from "node:zlib";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { startDispatcher } from "../../../actors/dispatcher.js";
+import type { DocumentKind } from "../../../actors/document.js";
+import { startActors } from "../../../actors/system.js";
+import { systemClock } from "../../../engine/base/clock.js";
+import { silentLog } from "../../../engine/base/log.js";
+import { createMetrics } from "../../../engine/base/metrics.js";
+import type { ClaimedAttempt } from "../../../engine/documents/delivery/dispatch.js";
+import { createPlaces, shareOut } from "../../../engine/documents/delivery/claims.js";
+import type { ReceiverCapacity } from "../../../engine/documents/delivery/claims.js";
+import {
+  boundsFor,
+  beat,
+  claim,
+  claimForgotten,
+  freeIdle,
+  FROM_THE_START,
+  look,
+} from "../../../engine/documents/delivery/due.js";
+import type { LaneCursor, TakenAttempt } from "../../../engine/documents/delivery/due.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { endAttempt } from "../../../engine/storage/documents/attempts.js";
+import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
+import { createSealer } from "../../../engine/storage/sealer.js";
+import { eventually } from "../../support/eventually.js";
+import { fakeClock } from "../../support/fake-clock.js";
+import { shortenLimits } from "../../support/engines/limits.js";
+import { freshDatabase } from "../../support/database/postgres.js";
+import type { TestDatabase } from "../../support/database/postgres.js";
+import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+
+let db: TestDatabase;
+const sealer = createSealer([Buffer.alloc(32, 1)]);
+beforeEach(async () => {
+  db = await freshDatabase();
+});
+afterEach(() => db.drop());
+
+const ALL = { bytes: LIMITS.attempt_bytes_max, one: true };
+const ports = (owner = "node/1"): { readonly sql: TestDatabase["sql"]; readonly owner: string } => ({
+  sql: db.sql,
+  owner,
+});
+
+async function accept(firmId: FirmId, sender: string, receiver: string, payloadBytes = 6): Promise<DocumentId> {
+  const row = newDocumentRow(firmId, sender, { receiver: receiver as ParticipantId, payloadBytes });
+  await acceptDocuments(db.sql, [
+    { ...row, payloadKeyId: sealer.keyId, payloadSealed: sealer.seal(gzipSync("<Invoice/>"), row.id) },
+  ]);
+  return row.id;
+}
+
+/** Copies of one statement: a busy machine makes so many well within the time that a statement has. */
+const COPIES = 500;
+
+/** Many documents of a firm, made from one that was accepted: for its receiver, or for one each. */
+async function multiply(id: DocumentId, count: number, receivers: "one" | "many" = "one"): Promise<void> {
+  for (let first = 1; first < count; first += COPIES) {
+    await db.sql`
+      with copy as (
+        insert into document
+        select (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'sbdh_instance_id', gen_random_uuid(),
+          'idempotency_key', gen_random_uuid(), 'erp_document_id', gen_random_uuid(), 'as4_message_id', gen_random_uuid(),
+          'payload_sha256', '\\x' || encode(sha256(n::text::bytea), 'hex')) || case when ${receivers === "many"}
+            then jsonb_build_object('receiver', '0245:' || 100000 + n, 'receiver_key', '0245:' || 100000 + n)
+            else '{}' end)).*
+        from document as d
+        cross join generate_series(${first}::integer, ${Math.min(count - 1, first + COPIES - 1)}::integer) as n
+        where d.id = ${id}
+        returning id
+      )
+      insert into payload select copy.id, p.key_id, p.sealed, p.bytes from copy cross join payload as p where p.document_id = ${id}`;
+  }
+  await db.sql`analyze document`;
+}
+
+const quick = (receiver: string): ReceiverCapacity => ({ key: receiver, places: 64, typical_ms: 50 });
+
+/** What one look and one claim take for so many places. */
+async function take(
+  places: number,
+  capacityOf = quick,
+  cursor: LaneCursor = FROM_THE_START,
+): Promise<readonly TakenAttempt[]> {
+  const { firms } = await look(db.sql, cursor);
+  return claim(ports(), shareOut(firms, createPlaces(places, LIMITS.receiver_quick_ms), capacityOf), ALL);
+}
+
+test("a third firm's single document is in the first claim behind one firm's thousands and a dead receiver's thousands", async () => {
+  const [many, dead, third] = [
+    await seedFirm(db.sql, "0245:1"),
+    await seedFirm(db.sql, "0245:2"),
+    await seedFirm(db.sql, "0245:3"),
+  ];
+  await multiply(await accept(many, "0245:1", "0245:100"), 5_000);
+  await multiply(await accept(dead, "0245:2", "0245:200"), 5_000);
+  const single = await accept(third, "0245:3", "0245:100");
+  const taken = await take(8, (receiver) =>
+    receiver === "0245:200" ? { key: receiver, places: 0, typical_ms: 50 } : quick(receiver),
+  );
+  expect(taken.map(({ id }) => id)).toContain(single);
+  expect(taken.filter(({ firmId }) => firmId === dead)).toEqual([]);
+  expect(taken.filter(({ firmId }) => firmId === many).length).toBeGreaterThan(2);
+});
+
+test("looks go round: with more receivers than one look comes to, every one has its turn, and none twice before", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const receivers = Array.from({ length: 2 * LIMITS.lanes_per_firm_max + 3 }, (_, i) => `0245:${1_000 + i}`);
+  for (const receiver of receivers) await accept(firm, "0245:1", receiver);
+  const seen: string[] = [];
+  let cursor = FROM_THE_START;
+  for (let i = 0; i < 3; i += 1) {
+    const found = await look(db.sql, cursor);
+    expect(found.more).toBe(true);
+    seen.push(...found.firms.flatMap(({ lanes }) => lanes.map(({ receiver }) => receiver)));
+    cursor = found.cursor;
+  }
+  expect(new Set(seen.slice(0, receivers.length))).toEqual(new Set(receivers));
+});
+
+test("ten thousand receivers with one document each: every document is claimed once, in as many looks as there are lanes for, and another firm's document waits for one look", async () => {
+  const RECEIVERS = 10_000;
+  const [firm, other] = [await seedFirm(db.sql, "0245:1"), await seedFirm(db.sql, "0245:2")];
+  await multiply(await accept(firm, "0245:1", "0245:99"), RECEIVERS, "many");
+  const claimed: DocumentId[] = [];
+  let single: DocumentId | undefined;
+  let cursor = FROM_THE_START;
+  let looks = 0;
+  for (let isEmpty = false; !isEmpty; looks += 1) {
+    if (looks === 100) single = await accept(other, "0245:2", "0245:100");
+    const found = await look(db.sql, cursor, boundsFor(LIMITS.attempts_concurrent_max, 0));
+    cursor = found.cursor;
+    const shares = shareOut(found.firms, createPlaces(), quick);
+    const taken = shares.length === 0 ? [] : await claim(ports(), shares, ALL);
+    isEmpty = taken.length === 0;
+    if (looks === 100) expect(taken.map(({ id }) => id)).toContain(single);
+    claimed.push(...taken.map(({ id }) => id));
+    await db.sql`
+      update document set status = 'send_failed', next_attempt_at = null, lease_until = null, lease_owner = null
+      where id = any (${taken.map(({ id }) => id)}::uuid[])`;
+  }
+  expect(claimed).toHaveLength(RECEIVERS + 1);
+  expect(new Set(claimed).size).toBe(RECEIVERS + 1);
+  expect(looks).toBeLessThanOrEqual(RECEIVERS / LIMITS.lanes_per_firm_max + 2);
+}, 180_000);
+
+test("with more firms than one look comes to, every firm has its turn", async () => {
+  const firms: FirmId[] = [];
+  for (let i = 0; i < LIMITS.lane_firms_max + 5; i += 1) {
+    const firm = await seedFirm(db.sql, `0245:${i}`);
+    firms.push(firm);
+    await accept(firm, `0245:${i}`, "0245:9999");
+  }
+  const first = await look(db.sql, FROM_THE_START);
+  const second = await look(db.sql, first.cursor);
+  const seen = [...first.firms, ...second.firms].map(({ firmId }) => firmId);
+  expect(first.firms).toHaveLength(LIMITS.lane_firms_max);
+  expect(new Set(seen)).toEqual(new Set(firms));
+});
+
+test("with looks over two firms at a time, every firm has its turn, and every receiver of each", async () => {
+  const lanes: string[] = [];
+  for (let i = 0; i < 5; i += 1) {
+    const firm = await seedFirm(db.sql, `0245:${i}`);
+    for (let r = 0; r < LIMITS.lanes_per_firm_max + 2; r += 1) {
+      await accept(firm, `0245:${i}`, `0245:${1_000 + r}`);
+      lanes.push(`${firm} 0245:${1_000 + r}`);
+    }
+  }
+  const seen = new Set<string>();
+  let cursor = FROM_THE_START;
+  // Three looks are one round over the firms; two rounds are enough for the receivers of each.
+  for (let i = 0; i < 6; i += 1) {
+    const found = await look(db.sql, cursor, { firms: 2, ready: 1 });
+    expect(found.firms.length).toBeLessThanOrEqual(2);
+    for (const { firmId, lanes: own } of found.firms) for (const { receiver } of own) seen.add(`${firmId} ${receiver}`);
+    cursor = found.cursor;
+  }
+  expect([...seen].sort()).toEqual(lanes.sort());
+});
+
+test("a look goes as far as there are free places, and farther where the last ones found nothing", () => {
+  expect(boundsFor(1, 0)).toEqual({ firms: LIMITS.lane_firms_min, ready: LIMITS.lane_ready_min });
+  expect(boundsFor(96, 0)).toEqual({ firms: LIMITS.lane_firms_max, ready: LIMITS.lane_ready_max });
+  expect(boundsFor(1, 1).firms).toBe(2 * LIMITS.lane_firms_min);
+  expect(boundsFor(1, 64).firms).toBe(LIMITS.lane_firms_max);
+});
+
+test("what two nodes claim at once is claimed by one of them", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  await multiply(await accept(firm, "0245:1", "0245:100"), 60);
+  const shares = [{ firmId: firm, receiver: "0245:100", count: 30 }];
+  const claims = await Promise.all(
+    Array.from({ length: 6 }, (_, i) => claim({ sql: db.another(), owner: `node-${i}/1` }, shares, ALL)),
+  );
+  const ids = claims.flat().map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect((await take(96)).length).toBe(60 - ids.length);
+});
+
+test("a firm that sends ninety-six documents of 20 MB at once has as many under way as there are octets for, and one in any case", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const MIB = 1024 * 1024;
+  await multiply(await accept(firm, "0245:1", "0245:100", 20 * MIB), 96);
+  const shares = [{ firmId: firm, receiver: "0245:100", count: 64 }];
+  expect(await claim(ports(), shares, { bytes: 0, one: false })).toHaveLength(0);
+  expect(await claim(ports(), shares, { bytes: 19 * MIB, one: true })).toHaveLength(1);
+  expect(await claim(ports(), shares, ALL)).toHaveLength(Math.floor(LIMITS.attempt_bytes_max / (20 * MIB)));
+});
+
+test("documents that have been due for as long as the plan lasts are claimed although their receiver has no place", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const [old, young] = [await accept(firm, "0245:1", "0245:100"), await accept(firm, "0245:1", "0245:100")];
+  await db.sql`update document set next_attempt_at = now() - interval '3 days' where id = ${old}`;
+  await db.sql`update document set next_attempt_at = now() - interval '1 hour' where id = ${young}`;
+  expect((await claimForgotten(ports())).map(({ id }) => id)).toEqual([old]);
+});
+
+const leaseOwner = async (id: DocumentId): Promise<string | null | undefined> =>
+  (
+    await db.sql<{ owner: string | null }[]>`
+    select case when lease_until > clock_timestamp() then lease_owner end as owner from document where id = ${id}`
+  )[0]?.owner;
+
+test("a process that says nothing for four seconds is dead: its leases are free, and what it writes late is refused", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  await accept(firm, "0245:1", "0245:100");
+  await beat(ports("dead/1"));
+  await beat(ports("alive/1"));
+  const shares = [{ firmId: firm, receiver: "0245:100", count: 1 }];
+  const [taken] = await claim(ports("dead/1"), shares, ALL);
+  if (taken === undefined) throw new Error("nothing was claimed");
+  expect(await beat(ports("alive/1")), "it has just been seen").toBe(0);
+  // Four seconds pass, in the database.
+  await db.sql`update dispatcher set seen_at = seen_at - interval '4001 milliseconds' where owner = 'dead/1'`;
+  expect(await beat(ports("alive/1"))).toBe(1);
+  expect(await leaseOwner(taken.id)).toBeNull();
+  const [again] = await claim(ports("alive/1"), shares, ALL);
+  expect(again).toMatchObject({ id: taken.id, attempt: 2 });
+  const end = {
+    id: taken.id,
+    owner: "dead/1",
+    status: "delivered",
+    now: 0,
+    wait_ms: undefined,
+    uses: "answer",
+    moves: [],
+    events: [],
+    reason: undefined,
+    exchange: undefined,
+    attempt: { number: 1, outcome: "receipt", code: undefined, retryable: false, detail: undefined },
+  } as const;
+  expect(await endAttempt(db.sql, { ...end, version: taken.version })).toBeUndefined();
+  const alive = { ...end, owner: "alive/1", attempt: { ...end.attempt, number: 2 } };
+  expect(await endAttempt(db.sql, { ...alive, version: again?.version ?? 0 })).toBeDefined();
+  expect(
+    await db.sql`select number, owner, outcome from document_attempt where document_id = ${taken.id} order by number`,
+  ).toEqual([
+    { number: 1, owner: "dead/1", outcome: "cut" },
+    { number: 2, owner: "alive/1", outcome: "receipt" },
+  ]);
+});
+
+test("a lease that nobody works on in a living process is found and freed; one that it works on, or has just taken, is not", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const [lost, working, fresh] = [
+    await accept(firm, "0245:1", "0245:100"),
+    await accept(firm, "0245:1", "0245:200"),
+    await accept(firm, "0245:1", "0245:300"),
+  ];
+  const claimed = (receiver: string): Promise<readonly TakenAttempt[]> =>
+    claim(ports(), [{ firmId: firm, receiver, count: 1 }], ALL);
+  await claimed("0245:100");
+  await claimed("0245:200");
+  await db.sql`update document set lease_until = lease_until - interval '11 seconds' where lease_owner is not null`;
+  await claimed("0245:300");
+  expect(await freeIdle(ports(), [working])).toBe(1);
+  expect([await leaseOwner(lost), await leaseOwner(working), await leaseOwner(fresh)]).toEqual([
+    null,
+    "node/1",
+    "node/1",
+  ]);
+});
+
+test("a document whose attempt's end could not be written is claimed again as soon as its lease is not young any more", async () => {
+  const restore = shortenLimits({ lease_young_ms: 100, lease_look_soon_ms: 20, lease_look_ms: 600_000 });
+  const firm = await seedFirm(db.sql, "0245:1");
+  const id = await accept(firm, "0245:1", "0245:100");
+  const attempts: number[] = [];
+  const metrics = createMetrics();
+  const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
+  const document = {
+    name: "document",
+    idle_ms: 0,
+    start: () => null,
+    handlers: {
+      Attempt: (_: null, { taken, start, end }: ClaimedAttempt) => {
+        start();
+        attempts.push(taken.attempt);
+        end();
+        return Promise.reject(new Error("the database is away"));
+      },
+    },
+  } as unknown as DocumentKind;
+  const dispatcher = await startDispatcher({
+    clock: systemClock,
+    ...ports(),
+    actors,
+    document,
+    log: silentLog,
+    metrics,
+    capacityOf: quick,
+  });
+  try {
+    await eventually("it is attempted again, and again", () => attempts.length > 2);
+    expect(attempts.slice(0, 3)).toEqual([1, 2, 3]);
+    expect(await db.sql`select answers, faults from document where id = ${id}`).toEqual([{ answers: 0, faults: 0 }]);
+  } finally {
+    await dispatcher.stop();
+    await actors.stop();
+    restore();
+  }
+});
+
+test("leases that may be nobody's are looked for until the time is over in which they can be too young to be told, and then no more", async () => {
+  const restore = shortenLimits({ lease_young_ms: 2, lease_look_soon_ms: 1, lease_look_ms: 600_000 });
+  const firm = await seedFirm(db.sql, "0245:1");
+  await accept(firm, "0245:1", "0245:100");
+  const [clock, metrics] = [fakeClock(), createMetrics()];
+  const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
+  const document = {
+    name: "document",
+    idle_ms: 0,
+    start: () => null,
+    handlers: {
+      // The end of the first attempt cannot be written, and nothing is in doubt because of the others.
+      Attempt: (_: null, { taken, start, end }: ClaimedAttempt) => {
+        start();
+        end();
+        return taken.attempt === 1
+          ? Promise.reject(new Error("the database is away"))
+          : Promise.resolve({ reply: null });
+      },
+    },
+  } as unknown as DocumentKind;
+  // The time is over while this one is under way, which may have asked before it was.
+  const last = 20;
+  let looks = 0;
+  const counting = Object.assign((...args: Parameters<typeof db.sql>) => {
+    if (String(args[0]).includes("free_idle_leases")) looks += 1;
+    if (looks === last) clock.advance(10);
+    return db.sql(...args);
+  }, db.sql) as typeof db.sql;
+  const dispatcher = await startDispatcher({
+    ...{ clock, ...ports(), sql: counting, actors, document, log: silentLog, metrics, capacityOf: quick },
+  });
+  const looksIn = async (statements: number): Promise<number> => {
+    const before = looks;
+    for (let asked = 0; asked < statements; asked += 1) await db.sql`select 1`;
+    return looks - before;
+  };
+  try {
+    await eventually("it is looked for, however often that is", () => looks >= last);
+    await eventually("nobody looks any more", async () => (await looksIn(50)) === 0);
+    expect(looks).toBe(last + 1);
+  } finally {
+    await dispatcher.stop();
+    await actors.stop();
+    restore();
+  }
+});
+
+test("thousands for a receiver that takes nothing hold up no other: what a look did not count is claimed without a sign and before any time has passed", async () => {
+  const due = 5 * LIMITS.lane_ready_max;
+  const [one, other] = [await seedFirm(db.sql, "0245:1"), await seedFirm(db.sql, "0245:2")];
+  await multiply(await accept(one, "0245:1", "0245:100"), 20 * LIMITS.lane_ready_max);
+  await multiply(await accept(other, "0245:2", "0245:200"), due);
+  const attempted = new Set<DocumentId>();
+  const metrics = createMetrics();
+  const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
+  const document = {
+    name: "document",
+    idle_ms: 0,
+    start: () => null,
+    handlers: {
+      Attempt: (_: null, { taken, start, end }: ClaimedAttempt) => {
+        start();
+        attempted.add(taken.id);
+        end();
+        return Promise.resolve({ reply: null });
+      },
+    },
+  } as unknown as DocumentKind;
+  let looks = 0;
+  const counting = Object.assign((...args: Parameters<typeof db.sql>) => {
+    if (String(args[0]).includes("due_lanes")) looks += 1;
+    return db.sql(...args);
+  }, db.sql) as typeof db.sql;
+  const dispatcher = await startDispatcher({
+    // Nothing is looked for because a time has come.
+    clock: fakeClock(),
+    ...ports(),
+    sql: counting,
+    actors,
+    document,
+    log: silentLog,
+    metrics,
+    capacityOf: (receiver) => ({ ...quick(receiver), places: receiver === "0245:100" ? 0 : 64 }),
+  });
+  try {
+    await eventually("all are claimed whose receiver takes them", () => attempted.size === due);
+    const meanwhile = async (): Promise<void> => {
+      for (let asked = 0; asked < 50; asked += 1) await db.sql`select 1`;
+    };
+    // The last look finds that nothing is left.
+    await meanwhile();
+    const made = looks;
+    await meanwhile();
+    expect(looks, "those that nobody takes are looked for no more").toBe(made);
+  } finally {
+    await dispatcher.stop();
+    await actors.stop();
+  }
+});

@@ -1,0 +1,117 @@
+/** Goal: streams and their messages may all be lost; what is due in Postgres is done. Method: a dispatcher that nobody tells of anything. */
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { startDispatcher } from "../../../actors/dispatcher.js";
+import { systemClock } from "../../../engine/base/clock.js";
+import type { DocumentId, FirmId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { eventually } from "../../support/eventually.js";
+import { fakeClock } from "../../support/fake-clock.js";
+import { freshDatabase } from "../../support/database/postgres.js";
+import type { TestDatabase } from "../../support/database/postgres.js";
+import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+import { statusBench } from "../../support/as4/statuses.js";
+import type { StatusBench } from "../../support/as4/statuses.js";
+
+const SENDER = "0245:1111111111";
+const clock = fakeClock();
+const transmitted: string[] = [];
+/** What the transmission of a document waits for. */
+const holding = new Map<string, Promise<void>>();
+let db: TestDatabase;
+let bench: StatusBench;
+let firmId: FirmId;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  firmId = await seedFirm(db.sql, SENDER);
+  bench = statusBench(db, clock, {
+    transport: {
+      deliver: async (exchange) => {
+        transmitted.push(exchange.documentId);
+        await holding.get(exchange.documentId);
+        return { kind: "receipt" };
+      },
+    },
+  });
+});
+afterAll(() => db.drop());
+
+async function accept(): Promise<DocumentId> {
+  const { id } = newDocumentRow(firmId, SENDER);
+  const { sealer } = bench.ports;
+  await bench.document(firmId, SENDER, {
+    id,
+    payloadKeyId: sealer.keyId,
+    payloadSealed: sealer.seal(gzipSync("<Invoice/>"), id),
+  });
+  return id;
+}
+
+test("a document that no stream and no door has told of is delivered, one left by a dead process and one that comes later", async () => {
+  const left = await accept();
+  const { actors, document } = bench.node;
+  const dispatcher = await startDispatcher({
+    sql: db.sql,
+    actors,
+    document,
+    log: bench.ports.log,
+    metrics: bench.metrics,
+    owner: "node/1",
+    clock: systemClock,
+    capacityOf: (key) => ({ key, places: LIMITS.attempts_per_receiver_max, typical_ms: undefined }),
+  });
+  try {
+    await eventually("what was left is delivered", () => transmitted.includes(left));
+    const later = await accept();
+    await eventually("what came later is delivered", () => transmitted.includes(later));
+    expect(transmitted).toEqual([left, later]);
+  } finally {
+    await dispatcher.stop();
+    await actors.stop();
+  }
+});
+
+test("an attempt that outlives its lease gives its place at the receiver back when it ends, also when the document was claimed again", async () => {
+  const { actors, document } = statusBench(db, clock, { transport: bench.ports.transport, owner: "node/2" }).node;
+  const dispatcher = await startDispatcher({
+    sql: db.sql,
+    actors,
+    document,
+    log: bench.ports.log,
+    metrics: bench.metrics,
+    owner: "node/2",
+    clock: systemClock,
+    capacityOf: (key) => ({ key, places: 2, typical_ms: undefined }),
+  });
+  try {
+    for (let round = 0; round < 2; round += 1) {
+      const { id } = newDocumentRow(firmId, SENDER);
+      let end = (): void => undefined;
+      const over = new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      holding.set(id, over);
+      const { sealer } = bench.ports;
+      const payloadSealed = sealer.seal(gzipSync("<Invoice/>"), id);
+      await bench.document(firmId, SENDER, { id, payloadKeyId: sealer.keyId, payloadSealed });
+      await eventually("it is under way", () => transmitted.includes(id));
+      await db.sql`update document set lease_until = clock_timestamp() - interval '1 second' where id = ${id}`;
+      await eventually("it is claimed again", async () => {
+        const rows = await db.sql`select id from document where id = ${id} and lease_until > clock_timestamp()`;
+        return rows.length === 1;
+      });
+      end();
+      await eventually("it is delivered", async () => {
+        const rows = await db.sql`select id from document where id = ${id} and status = 'delivered'`;
+        return rows.length === 1;
+      });
+    }
+    const next = await accept();
+    await eventually("the receiver's next document goes", () => transmitted.includes(next));
+  } finally {
+    await dispatcher.stop();
+    await actors.stop();
+  }
+});

@@ -1,0 +1,121 @@
+/** Goal: a document is delivered only when its receiver has it. A peer that refused it once calls the next attempt a duplicate. */
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { delivery } from "../../../engine/documents/delivery/chain.js";
+import { doubtHandover } from "../../../engine/documents/delivery/handover.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
+import { provider } from "../../../engine/documents/provider.js";
+import { silentLog } from "../../../engine/base/log.js";
+import { createMetrics } from "../../../engine/base/metrics.js";
+import type { Outcome } from "../../../engine/peppol/transport.js";
+import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
+import { createSealer } from "../../../engine/storage/sealer.js";
+import { attemptOnce, makeDue } from "../../support/worlds/attempts.js";
+import { fakeClock } from "../../support/fake-clock.js";
+import { freshDatabase } from "../../support/database/postgres.js";
+import type { TestDatabase } from "../../support/database/postgres.js";
+import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+
+let db: TestDatabase;
+let firmId: FirmId;
+const SENDER = "0245:1111111111";
+const sealer = createSealer([Buffer.alloc(32, 1)]);
+const clock = fakeClock("2026-11-20T10:00:00Z");
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  firmId = await seedFirm(db.sql, SENDER);
+});
+afterAll(() => db.drop());
+
+async function document(): Promise<DocumentId> {
+  const row = newDocumentRow(firmId, SENDER, { acceptedAt: clock.now(), receiver: "0245:9999999999" as ParticipantId });
+  await acceptDocuments(db.sql, [
+    { ...row, payloadKeyId: sealer.keyId, payloadSealed: sealer.seal(gzipSync("<Invoice/>"), row.id) },
+  ]);
+  return row.id;
+}
+
+const DISPATCH = {
+  sealer,
+  clock,
+  metrics: createMetrics(),
+  log: silentLog,
+  provider: provider("PSK000001", "SK"),
+  random: () => 0.5,
+  announce: () => undefined,
+  owner: "test/1",
+};
+
+/** Makes one attempt per outcome. @returns the state after the last, and what the last attempt is called */
+async function attempts(outcomes: readonly Outcome[]): Promise<unknown> {
+  const id = await document();
+  for (const outcome of outcomes) {
+    const transport = doubtHandover({ deliver: () => Promise.resolve(outcome) }, { sql: db.sql, log: silentLog });
+    await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
+    await makeDue(db.sql, id);
+  }
+  const [row] = await db.sql<{ text: string }[]>`
+    select concat_ws(' ', d.status, ':', a.outcome, a.code) as text from document as d join document_attempt as a on a.document_id = d.id where d.id = ${id} order by a.number desc limit 1`;
+  return row?.text;
+}
+
+const DUPLICATE: Outcome = { kind: "already_handed_over", code: "EBMS:4001", peerSeat: "POP000001" };
+const LOST: Outcome = { kind: "unconfirmed", code: "EBMS:0302" };
+const NOT_TAKEN: Outcome = { kind: "transport_failed", code: "CONNECT" };
+const GATEWAY: Outcome = { kind: "peer_busy", code: "HTTP 503" };
+const REFUSED: Outcome = { kind: "peer_busy", code: "EBMS:0004" };
+const UNSERVED: Outcome = { kind: "peer_busy", code: "EBMS:0004 PEPPOL:NOT_SERVICED" };
+
+test.each<[string, readonly Outcome[], string]>([
+  ["whose receipt was lost is delivered", [LOST, DUPLICATE], "delivered : already_handed_over EBMS:4001"],
+  [
+    "that first met a closed door and a full gateway is delivered",
+    [NOT_TAKEN, GATEWAY, LOST, DUPLICATE],
+    "delivered : already_handed_over EBMS:4001",
+  ],
+  ["that the peer refused is not delivered", [REFUSED, DUPLICATE], "sent : unconfirmed EBMS:4001"],
+  [
+    "that the peer refused is not delivered, whatever came in between",
+    [REFUSED, LOST, DUPLICATE],
+    "sent : unconfirmed EBMS:4001",
+  ],
+  [
+    "for a recipient that the peer does not serve is rejected",
+    [UNSERVED, DUPLICATE],
+    "rejected : peer_refused EBMS:0004 PEPPOL:NOT_SERVICED",
+  ],
+  [
+    "that the peer refused and then took with a receipt is delivered",
+    [REFUSED, { kind: "receipt" }],
+    "delivered : receipt",
+  ],
+])("a document %s when the peer has its MessageId", async (_, outcomes, expected) => {
+  expect(await attempts(outcomes)).toBe(expected);
+});
+
+test("a handover that is not believed is no exchange in the reports, and one that is believed is", async () => {
+  const exchanged = async (outcomes: readonly Outcome[]): Promise<boolean> => {
+    const id = await document();
+    for (const outcome of outcomes) {
+      const transport = delivery({ deliver: () => Promise.resolve(outcome) }, { sql: db.sql, log: silentLog });
+      await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
+      await makeDue(db.sql, id);
+    }
+    return (await db.sql`select id from exchange where id = ${id}`).length === 1;
+  };
+  expect(await exchanged([REFUSED, DUPLICATE])).toBe(false);
+  expect(await exchanged([LOST, DUPLICATE])).toBe(true);
+});
+
+test("when the earlier attempts cannot be read, the document is tried again", async () => {
+  const other = await freshDatabase();
+  await other.sql`alter table service_attempt rename to hidden`;
+  const id = await document();
+  const transport = doubtHandover({ deliver: () => Promise.resolve(DUPLICATE) }, { sql: other.sql, log: silentLog });
+  await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
+  const [row] = await db.sql<{ status: string }[]>`select status from document where id = ${id}`;
+  expect(row?.status).toBe("queued");
+  await other.drop();
+});

@@ -1,0 +1,333 @@
+/** What an evidence store promises, asked of the file form and of the S3 form over real HTTP. */
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import files from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+
+import { systemClock } from "../../../engine/base/clock.js";
+import { openFileEvidence } from "../../../engine/storage/evidence/store-file.js";
+import { openS3Evidence, parseS3Target } from "../../../engine/storage/evidence/store-s3.js";
+import {
+  EvidenceMissing,
+  evidenceRef,
+  EvidenceRetained,
+  EvidenceStoreFailure,
+  retainedUntil,
+} from "../../../engine/storage/evidence/store.js";
+import type { EvidenceStore } from "../../../engine/storage/evidence/store.js";
+import { startS3 } from "../../support/network/s3.js";
+import type { S3Imitation } from "../../support/network/s3.js";
+import { watchSyncs } from "../../support/syncs.js";
+
+const STORED_AT = Date.parse("2026-11-20T10:30:00Z");
+
+interface Form {
+  store: EvidenceStore;
+  /** Changes what is stored behind the store's back. */
+  spoil(ref: string, bytes: Buffer): void;
+  end(): Promise<void> | void;
+}
+
+let s3: S3Imitation;
+const FORMS: readonly [name: string, open: () => Promise<Form> | Form][] = [
+  [
+    "file",
+    () => {
+      const root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
+      return {
+        store: openFileEvidence(root),
+        spoil: (ref, bytes) => {
+          chmodSync(join(root, ref), 0o600);
+          writeFileSync(join(root, ref), bytes);
+        },
+        end: () => {
+          rmSync(root, { recursive: true, force: true });
+        },
+      };
+    },
+  ],
+  [
+    "s3",
+    async () => {
+      s3 = await startS3();
+      const target = parseS3Target(s3.target);
+      if (target === undefined) throw new Error("the imitation's address cannot be read");
+      return {
+        store: openS3Evidence(target, systemClock),
+        spoil: (ref, bytes) => {
+          const object = s3.objects.get(`kurier/${ref}`);
+          if (object !== undefined) object.bytes = bytes;
+        },
+        end: () => s3.stop(),
+      };
+    },
+  ],
+];
+
+describe.each(FORMS)("the %s form", (name, open) => {
+  let form: Form;
+  beforeEach(async () => {
+    form = await open();
+  });
+  afterEach(() => form.end());
+
+  const object = (): { bytes: Buffer; ref: string } => {
+    const bytes = randomBytes(10_000);
+    return { bytes, ref: evidenceRef(bytes, STORED_AT) };
+  };
+
+  test("the archive gives back what was stored, whole and in part", async () => {
+    const { bytes, ref } = object();
+    await form.store.put(ref, bytes);
+    expect((await form.store.get(ref)).equals(bytes)).toBe(true);
+    expect((await form.store.get(ref, { offset: 512, length: 1_000 })).equals(bytes.subarray(512, 1_512))).toBe(true);
+  });
+
+  test("storing again changes nothing, also at the same time", async () => {
+    const { bytes, ref } = object();
+    await Promise.all([form.store.put(ref, bytes), form.store.put(ref, bytes), form.store.put(ref, bytes)]);
+    await form.store.put(ref, bytes);
+    expect((await form.store.get(ref)).equals(bytes)).toBe(true);
+  });
+
+  test("the archive never writes over other content under the same digest", async () => {
+    const { bytes, ref } = object();
+    await form.store.put(ref, bytes);
+    form.spoil(ref, Buffer.from("something else"));
+    await expect(form.store.put(ref, bytes)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    expect((await form.store.get(ref)).toString()).toBe("something else");
+  });
+
+  test("the archive says that an object is missing", async () => {
+    await expect(form.store.get(object().ref)).rejects.toBeInstanceOf(EvidenceMissing);
+  });
+
+  test("the archive refuses to remove an object before its ten years are over, and removes it after them", async () => {
+    const { bytes, ref } = object();
+    await form.store.put(ref, bytes);
+    await expect(form.store.remove(ref, STORED_AT)).rejects.toBeInstanceOf(EvidenceRetained);
+    await expect(form.store.remove(ref, Date.parse("2036-11-20T10:29:59Z"))).rejects.toBeInstanceOf(EvidenceRetained);
+    expect((await form.store.get(ref)).equals(bytes)).toBe(true);
+    await form.store.remove(ref, Date.parse("2036-11-20T11:00:00Z"));
+    await expect(form.store.get(ref)).rejects.toBeInstanceOf(EvidenceMissing);
+  });
+
+  test.each(["../../../etc/passwd", "2026/11/20/10/../x", "2026/11/20/10/ABC", ""])(
+    "a reference is a reference: %j is refused",
+    async (ref) => {
+      await expect(form.store.get(ref)).rejects.toThrow("not a reference");
+      await expect(form.store.put(ref, Buffer.from("x"))).rejects.toThrow();
+    },
+  );
+});
+
+describe("the file form", () => {
+  test("the archive in files leaves read-only files named by their digest and no drafts", async () => {
+    const root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    await openFileEvidence(root).put(ref, bytes);
+    expect(readdirSync(join(root, "2026/11/20/10"))).toEqual([ref.split("/").at(-1)]);
+    expect(statSync(join(root, ref)).mode & 0o777).toBe(0o400);
+    expect(readFileSync(join(root, ref)).equals(bytes)).toBe(true);
+    rmSync(root, { recursive: true, force: true });
+  });
+});
+
+describe("the file form, when no more files may be open", () => {
+  let root: string;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
+  });
+  afterEach(() => {
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  /** The handles that are opened while something is done, when a draft or its folder cannot be opened. */
+  async function opened(refused: "draft" | "folder", act: () => Promise<unknown>): Promise<readonly FileHandle[]> {
+    const { open } = files;
+    const handles: FileHandle[] = [];
+    const spy = vi.spyOn(files, "open").mockImplementation(async (path, flags, mode) => {
+      if ((flags === "wx") === (refused === "draft"))
+        throw Object.assign(new Error("too many open files"), { code: "EMFILE" });
+      const handle = await open(path, flags, mode);
+      handles.push(handle);
+      return handle;
+    });
+    syncBuiltinESMExports();
+    try {
+      await act();
+      return handles;
+    } finally {
+      spy.mockRestore();
+      syncBuiltinESMExports();
+    }
+  }
+
+  test.each(["draft", "folder"] as const)(
+    "an object whose %s cannot be opened is not stored, and leaves neither a draft nor an open file",
+    async (refused) => {
+      const [first, second] = [randomBytes(100), randomBytes(100)];
+      const [firstRef, secondRef] = [evidenceRef(first, STORED_AT), evidenceRef(second, STORED_AT)];
+      const store = openFileEvidence(root);
+      // The folder is there and synced: only the object itself is opened in what follows.
+      await store.put(firstRef, first);
+      const handles = await opened(refused, () => expect(store.put(secondRef, second)).rejects.toThrow("EMFILE"));
+      expect(handles.map(({ fd }) => fd)).toEqual([-1]);
+      expect(readdirSync(join(root, "2026/11/20/10"))).toEqual([firstRef.split("/").at(-1)]);
+      await store.put(secondRef, second);
+      expect((await store.get(secondRef)).equals(second)).toBe(true);
+    },
+  );
+});
+
+describe("the file form, when the power may fail at any moment", () => {
+  let root: string;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
+  });
+  afterEach(() => {
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  test("an object has its name only once its bytes are on the disk, and is stored only once the disk knows its name and every new folder's", async () => {
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    const store = openFileEvidence(root);
+    const syncs: string[] = [];
+    const watch = await watchSyncs(root, (isDirectory) => {
+      syncs.push(`${isDirectory ? "folder" : "file"} ${existsSync(join(root, ref)) ? "after" : "before"}`);
+    });
+    await store.put(ref, bytes);
+    const atReturn = [...syncs];
+    watch.restore();
+    // Year, month, day and hour are new: the folders above each of them, then the file, then its name.
+    expect(atReturn).toEqual([
+      "folder before",
+      "folder before",
+      "folder before",
+      "folder before",
+      "file before",
+      "folder after",
+    ]);
+  });
+
+  test("an object is stored also where somebody tidies its draft away meanwhile", async () => {
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    const store = openFileEvidence(root);
+    const watch = await watchSyncs(root, (isDirectory, synced) => {
+      if (!isDirectory) return;
+      for (const name of readdirSync(synced)) if (name.startsWith(".")) rmSync(join(synced, name));
+    });
+    await store.put(ref, bytes);
+    watch.restore();
+    expect((await store.get(ref)).equals(bytes)).toBe(true);
+    expect(readdirSync(join(root, "2026/11/20/10"))).toEqual([ref.split("/").at(-1)]);
+  });
+
+  test.each(["file", "folder"] as const)(
+    "a %s that cannot be synced is a failure, and the next attempt syncs again",
+    async (kind) => {
+      const bytes = randomBytes(100);
+      const ref = evidenceRef(bytes, STORED_AT);
+      const store = openFileEvidence(root);
+      await store.put(evidenceRef(Buffer.from("first"), STORED_AT), Buffer.from("first"));
+      let failing = true;
+      const kinds: string[] = [];
+      const watch = await watchSyncs(root, (isDirectory) => {
+        kinds.push(isDirectory ? "folder" : "file");
+        if (failing && isDirectory === (kind === "folder"))
+          throw Object.assign(new Error("the disk is gone"), { code: "EIO" });
+      });
+      await expect(store.put(ref, bytes)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+      failing = false;
+      kinds.length = 0;
+      await store.put(ref, bytes);
+      watch.restore();
+      expect(kinds).toEqual(["file", "folder"]);
+      expect((await store.get(ref)).equals(bytes)).toBe(true);
+    },
+  );
+});
+
+describe("the s3 form", () => {
+  test("the archive in a bucket locks every object until ten years after its hour", async () => {
+    const imitation = await startS3();
+    const store = openS3Evidence(parseS3Target(imitation.target) ?? expect.fail("target"), systemClock);
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    await store.put(ref, bytes);
+    expect([...imitation.objects.values()].map(({ retainUntil }) => retainUntil)).toEqual([retainedUntil(ref)]);
+    expect(new Date(retainedUntil(ref)).toISOString()).toBe("2036-11-20T11:00:00.000Z");
+    await imitation.stop();
+  });
+
+  test("the archive in a bucket removes the version that it stored, for a bucket with versions keeps what is only hidden", async () => {
+    const imitation = await startS3();
+    const store = openS3Evidence(parseS3Target(imitation.target) ?? expect.fail("target"), systemClock);
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    await store.put(ref, bytes);
+    await store.remove(ref, retainedUntil(ref));
+    expect([imitation.objects.size, imitation.hidden.size]).toEqual([0, 0]);
+    await store.remove(ref, retainedUntil(ref));
+    await imitation.stop();
+  });
+
+  test("the archive in a bucket repeats what met another PUT of the same object, a bounded number of times", async () => {
+    const imitation = await startS3();
+    const store = openS3Evidence(parseS3Target(imitation.target) ?? expect.fail("target"), systemClock);
+    const bytes = randomBytes(100);
+    imitation.conflicts = 2;
+    await store.put(evidenceRef(bytes, STORED_AT), bytes);
+    expect(imitation.objects.size).toBe(1);
+    const other = randomBytes(100);
+    imitation.conflicts = 100;
+    await expect(store.put(evidenceRef(other, STORED_AT), other)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    expect(imitation.conflicts).toBe(96);
+    await imitation.stop();
+  });
+
+  test("a wrong secret, a bucket that is busy and one that is away are failures, not damage", async () => {
+    const imitation = await startS3();
+    const target = parseS3Target(imitation.target) ?? expect.fail("target");
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    await expect(
+      openS3Evidence({ ...target, secretAccessKey: "wrong" }, systemClock).put(ref, bytes),
+    ).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    expect(imitation.refusals).toEqual(["signature"]);
+    const elsewhere = openS3Evidence({ ...target, bucket: "misspelt" }, systemClock);
+    for (const call of [() => elsewhere.put(ref, bytes), () => elsewhere.get(ref)])
+      await expect(call()).rejects.toMatchObject({
+        name: "EvidenceStoreFailure",
+        message: "The evidence bucket does not exist: HTTP 404.",
+      });
+    imitation.failing = 1;
+    await expect(openS3Evidence(target, systemClock).put(ref, bytes)).rejects.toThrow("HTTP 503");
+    await imitation.stop();
+    await expect(openS3Evidence(target, systemClock).put(ref, bytes)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    expect(imitation.objects.size).toBe(0);
+  });
+
+  test.each(["s3:bucket", "s3:https://host/bucket", "s3:https://a:b@host/", "file:/x", "s3:ftp://a:b@host/bucket"])(
+    "%s names no bucket",
+    (text) => {
+      expect(parseS3Target(text)).toBeUndefined();
+    },
+  );
+});

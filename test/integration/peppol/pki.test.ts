@@ -1,0 +1,722 @@
+/** Goal: a certificate is trusted for one use, at one time, under one name, and not after it was revoked. X-08 of the fault catalogue. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+
+import type { REVOCATION_MODES } from "../../../engine/base/config.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { silentLog } from "../../../engine/base/log.js";
+import { createHttpClient } from "../../../engine/peppol/network/http.js";
+import { createPki } from "../../../engine/peppol/pki/pki.js";
+import type { Pki, Verdict } from "../../../engine/peppol/pki/pki.js";
+import { pemOf, readPemCertificates } from "../../../engine/peppol/pki/certificate.js";
+import { readCrl } from "../../../engine/peppol/pki/crl.js";
+import { TAG } from "../../../engine/peppol/pki/der.js";
+import { der, octetString, oid, sequence, TRUE } from "../../../engine/peppol/pki/der-writer.js";
+import { issueCertificate, newKeyPair } from "../../../engine/peppol/pki/issue.js";
+import { ocspQuestion, readOcspAnswer } from "../../../engine/peppol/pki/ocsp.js";
+import { createRevocation } from "../../../engine/peppol/pki/revocation.js";
+import { loadTrustStore } from "../../../engine/peppol/pki/trust.js";
+import { conformance, conformanceBytes, describeConformance } from "../../support/conformance.js";
+import { fakeClock } from "../../support/fake-clock.js";
+import type { FakeClock } from "../../support/fake-clock.js";
+import { Random, seedFrom } from "../../support/random.js";
+import {
+  certIdIn,
+  makeCrl,
+  makeOcspAnswer,
+  makeResponder,
+  makeTestPki,
+  parsed,
+  startRevocationServer,
+} from "../../support/peppol/test-pki.js";
+import type { Leaf, OcspReply, RevocationServer, TestPki } from "../../support/peppol/test-pki.js";
+
+const HOUR = 3_600_000;
+let pki: TestPki;
+let other: TestPki;
+let server: RevocationServer;
+let clock: FakeClock;
+let folder: string;
+
+beforeAll(async () => {
+  [pki, other, server] = await Promise.all([makeTestPki("OURS"), makeTestPki("OTHER"), startRevocationServer()]);
+  folder = mkdtempSync(join(tmpdir(), "kurier-pki-"));
+});
+afterAll(async () => {
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+beforeEach(() => {
+  clock = fakeClock();
+  server.ocsp = () => undefined;
+  server.crl = () => undefined;
+  Object.assign(server.asked, { ocsp: 0, crl: 0 });
+});
+
+const open = (mode: (typeof REVOCATION_MODES)[number] = "off", store = pki.store): Pki =>
+  createPki({
+    store,
+    mode,
+    clock,
+    log: silentLog,
+    revocation: createRevocation({
+      clock,
+      http: (call) =>
+        createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] } }).request({ ...call, timeout_ms: 200 }),
+    }),
+  });
+const reasonOf = (verdict: Verdict): string => (verdict.kind === "refused" ? verdict.reason : "trusted");
+
+describe("without revocation", () => {
+  test("a leaf of the AP authority is trusted for access points, with its chain up to the root", async () => {
+    const leaf = pki.leaf("ap", "PSK000001");
+    const verdict = await open().check(leaf.certificate, { usage: "ap", seat: "PSK000001" });
+    expect(verdict).toMatchObject({
+      kind: "trusted",
+      seat: "PSK000001",
+      chain: [pki.ap.certificate, pki.root.certificate],
+      revocation: { status: "unknown", source: "off" },
+    });
+  });
+
+  const cases: readonly (readonly [string, () => Promise<Verdict> | Verdict, string])[] = [
+    [
+      "an SMP's certificate for an access point",
+      () => open().check(pki.leaf("smp", "PSK000001").certificate, { usage: "ap" }),
+      "wrong_ca",
+    ],
+    [
+      "an access point's certificate for an SMP",
+      () => open().check(pki.leaf("ap", "PSK000001").certificate, { usage: "smp" }),
+      "wrong_ca",
+    ],
+    [
+      "another root's certificate",
+      () => open().check(other.leaf("ap", "PSK000001").certificate, { usage: "ap" }),
+      "unknown_issuer",
+    ],
+    [
+      "another root's authority under our authority's name",
+      async () => {
+        const evil = await newKeyPair();
+        return open().check(pki.leaf("ap", "PSK000001", { key: evil.privateKey }).certificate, { usage: "ap" });
+      },
+      "signature",
+    ],
+    [
+      "the common name of another seat",
+      () => open().check(pki.leaf("ap", "PSK000002").certificate, { usage: "ap", seat: "PSK000001" }),
+      "name_mismatch",
+    ],
+    [
+      "a common name that is no seat",
+      () => open().check(pki.leaf("ap", "Kurier").certificate, { usage: "ap" }),
+      "seat_id",
+    ],
+    [
+      "a certificate that begins tomorrow",
+      () =>
+        open().check(pki.leaf("ap", "PSK000001", { notBefore: clock.now() + 24 * HOUR }).certificate, { usage: "ap" }),
+      "not_yet_valid",
+    ],
+    [
+      "a certificate that ended yesterday",
+      () =>
+        open().check(pki.leaf("ap", "PSK000001", { notAfter: clock.now() - 24 * HOUR }).certificate, { usage: "ap" }),
+      "expired",
+    ],
+    [
+      "a key of 1024 bits",
+      async () =>
+        open().check(pki.leaf("ap", "PSK000001", { publicKey: (await newKeyPair(1_024)).publicKey }).certificate, {
+          usage: "ap",
+        }),
+      "key_too_small",
+    ],
+    [
+      "a key that may not encipher",
+      () => open().check(pki.leaf("ap", "PSK000001", { keyUsage: ["digitalSignature"] }).certificate, { usage: "ap" }),
+      "key_usage",
+    ],
+    [
+      "a key that may not sign",
+      () => open().check(pki.leaf("smp", "PSK000001", { keyUsage: ["keyEncipherment"] }).certificate, { usage: "smp" }),
+      "key_usage",
+    ],
+    [
+      "an authority as a leaf",
+      () => open().check(pki.leaf("ap", "PSK000001", { isCa: true }).certificate, { usage: "ap" }),
+      "not_an_end_entity",
+    ],
+    [
+      "a leaf that may sign certificates",
+      () =>
+        open().check(
+          pki.leaf("ap", "PSK000001", { keyUsage: ["digitalSignature", "keyEncipherment", "keyCertSign"] }).certificate,
+          { usage: "ap" },
+        ),
+      "not_an_end_entity",
+    ],
+    [
+      "a critical extension that nobody knows",
+      () => open().check(pki.leaf("ap", "PSK000001", { criticalExtension: "1.2.3.4" }).certificate, { usage: "ap" }),
+      "critical_extension",
+    ],
+    ["the authority itself", () => open().check(pki.ap.certificate, { usage: "ap" }), "unknown_issuer"],
+    ["the root itself", () => open().check(pki.root.certificate, { usage: "ap" }), "unknown_issuer"],
+    [
+      "a leaf that has issued a leaf",
+      () => {
+        const leaf = pki.leaf("ap", "PSK000001");
+        return open().check(
+          pki.leaf("ap", "PSK000002", {
+            issuer: {
+              subject: { C: "SK", O: "Kurier", OU: "PEPPOL TEST AP", CN: "PSK000001" },
+              publicKey: pki.ap.publicKey,
+            },
+            key: leaf.privateKey,
+          }).certificate,
+          { usage: "ap" },
+        );
+      },
+      "unknown_issuer",
+    ],
+    [
+      "bytes behind the certificate",
+      () => open().check(Buffer.concat([pki.leaf("ap", "PSK000001").certificate, Buffer.from([0])]), { usage: "ap" }),
+      "malformed",
+    ],
+    ["nothing", () => open().check(Buffer.alloc(0), { usage: "ap" }), "malformed"],
+    ["a megabyte", () => open().check(Buffer.alloc(1_000_000, 0x30), { usage: "ap" }), "malformed"],
+  ];
+  test.each(cases)("%s is refused: %3$s", async (_, check, reason) => {
+    expect(reasonOf(await check())).toBe(reason);
+  });
+
+  test("time is asked each time, also of a certificate that is known", async () => {
+    const leaf = pki.leaf("ap", "PSK000001", { notAfter: clock.now() + HOUR });
+    const trust = open();
+    expect(reasonOf(await trust.check(leaf.certificate, { usage: "ap" }))).toBe("trusted");
+    expect(reasonOf(await trust.check(leaf.certificate, { usage: "ap", at: clock.now() + 2 * HOUR }))).toBe("expired");
+    clock.advance(HOUR + 1);
+    expect(reasonOf(await trust.check(leaf.certificate, { usage: "ap" }))).toBe("expired");
+  });
+
+  test("every flipped bit makes a certificate untrusted", async () => {
+    const seed = seedFrom(20261120);
+    const random = new Random(seed);
+    const { certificate } = pki.leaf("ap", "PSK000001");
+    const trust = open();
+    for (let round = 0; round < 1_500; round += 1) {
+      const bytes = Buffer.from(certificate);
+      const at = random.int(bytes.length);
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << random.int(8));
+      expect(reasonOf(await trust.check(bytes, { usage: "ap" })), `SEED=${seed} byte ${at}`).not.toBe("trusted");
+    }
+  });
+
+  test("a certificate that was cut, patched together or given lengths of its own is refused, whatever it becomes, and nothing throws", async () => {
+    const seed = seedFrom(20261120);
+    const random = new Random(seed);
+    const leaves = [
+      pki.leaf("ap", "PSK000001").certificate,
+      pki.leaf("smp", "PSK000001").certificate,
+      pki.ap.certificate,
+      pki.root.certificate,
+    ];
+    const trust = open();
+    const trusted = new Set(leaves.slice(0, 1).map((certificate) => certificate.toString("hex")));
+    for (let round = 0; round < 3_000; round += 1) {
+      let bytes = Buffer.from(random.pick(leaves));
+      for (let i = 0; i <= random.int(3); i += 1) {
+        const [at, other] = [random.int(bytes.length), random.pick(leaves)];
+        const from = random.int(other.length);
+        bytes = Buffer.concat(
+          random.pick([
+            () => [bytes.subarray(0, at), bytes.subarray(at + random.int(40))],
+            () => [bytes.subarray(0, at), other.subarray(from, from + random.int(80)), bytes.subarray(at)],
+            () => [
+              bytes.subarray(0, at),
+              Buffer.from([random.pick([0x30, 0x31, 0x02, 0x03, 0x04, 0x80, 0x81, 0x84, 0xa3, 0xff]), random.int(256)]),
+              bytes.subarray(at + 2),
+            ],
+            () => [bytes.subarray(0, at), Buffer.from("84ffffffff", "hex"), bytes.subarray(at)],
+            () => [bytes, Buffer.alloc(random.int(30))],
+          ])(),
+        );
+        if (bytes.length === 0) bytes = Buffer.alloc(1);
+      }
+      if (trusted.has(bytes.toString("hex"))) continue;
+      expect(reasonOf(await trust.check(bytes, { usage: "ap" })), `SEED=${seed} round ${round}`).not.toBe("trusted");
+    }
+  });
+});
+
+describe("revocation", () => {
+  let urls: { readonly ocspUrl: string; readonly crlUrl: string };
+  let leaf: Leaf;
+  let both: Leaf;
+  beforeAll(() => {
+    urls = { ocspUrl: `${server.url}/ocsp`, crlUrl: `${server.url}/crl` };
+    leaf = pki.leaf("ap", "PSK000001", { ocspUrl: urls.ocspUrl });
+    both = pki.leaf("ap", "PSK000002", urls);
+  });
+  const reply = (status: OcspReply["status"], changes: Partial<OcspReply> = {}): OcspReply => ({
+    status,
+    thisUpdate: clock.now() - HOUR,
+    nextUpdate: clock.now() + HOUR,
+    ...changes,
+  });
+  const answerOcsp = (given: OcspReply, issuer = pki.ap): void => {
+    server.ocsp = (question) => ({ body: makeOcspAnswer(issuer, certIdIn(question), given) });
+  };
+  const answerCrl = (serials: readonly string[], issuer = pki.ap, extension?: Buffer): void => {
+    server.crl = () => ({ body: makeCrl(issuer, serials, clock.now() - HOUR, clock.now() + HOUR, extension) });
+  };
+  const check = (certificate: Buffer, mode: (typeof REVOCATION_MODES)[number]): Promise<Verdict> =>
+    open(mode).check(certificate, { usage: "ap" });
+
+  test.each(["soft", "hard"] as const)(
+    "%s: good is trusted with the answer as evidence, revoked is refused",
+    async (mode) => {
+      answerOcsp(reply("good"));
+      const verdict = await check(leaf.certificate, mode);
+      expect(verdict).toMatchObject({
+        kind: "trusted",
+        revocation: { status: "good", source: "ocsp", url: urls.ocspUrl, checkedAt: clock.now() },
+      });
+      expect(
+        verdict.kind === "trusted" &&
+          readOcspAnswer(
+            verdict.revocation.answer ?? Buffer.alloc(0),
+            parsed(leaf.certificate),
+            parsed(pki.ap.certificate),
+            clock.now(),
+          ),
+      ).toMatchObject({ status: "good" });
+      answerOcsp(reply("revoked"));
+      expect(reasonOf(await check(leaf.certificate, mode))).toBe("revoked");
+      server.ocsp = () => undefined;
+      answerCrl([parsed(both.certificate).serial]);
+      expect(reasonOf(await check(both.certificate, mode))).toBe("revoked");
+    },
+  );
+
+  const unknowns: readonly (readonly [string, () => void])[] = [
+    [
+      "a responder that does not know it",
+      () => {
+        answerOcsp(reply("unknown"));
+      },
+    ],
+    [
+      "a responder that is down",
+      () => {
+        server.ocsp = () => undefined;
+      },
+    ],
+    [
+      "a responder that fails",
+      () => {
+        server.ocsp = () => ({ status: 500, body: Buffer.alloc(0) });
+      },
+    ],
+    [
+      "a responder that answers garbage",
+      () => {
+        server.ocsp = () => ({ body: Buffer.from("garbage") });
+      },
+    ],
+    [
+      "a responder that says try later",
+      () => {
+        server.ocsp = () => ({ body: sequence(der(TAG.enumerated, Buffer.from([3]))) });
+      },
+    ],
+    [
+      "an answer of last week",
+      () => {
+        answerOcsp(reply("good", { thisUpdate: clock.now() - 200 * HOUR, nextUpdate: clock.now() - 100 * HOUR }));
+      },
+    ],
+    [
+      "an old answer that names no end",
+      () => {
+        answerOcsp({ status: "good", thisUpdate: clock.now() - 100 * HOUR });
+      },
+    ],
+    [
+      "an answer of tomorrow",
+      () => {
+        answerOcsp(reply("good", { thisUpdate: clock.now() + 24 * HOUR, nextUpdate: clock.now() + 48 * HOUR }));
+      },
+    ],
+    [
+      "an answer about another certificate",
+      () => {
+        server.ocsp = () => ({
+          body: makeOcspAnswer(
+            pki.ap,
+            certIdIn(ocspQuestion(parsed(both.certificate), parsed(pki.ap.certificate))),
+            reply("good"),
+          ),
+        });
+      },
+    ],
+    [
+      "an answer signed by another authority",
+      () => {
+        answerOcsp(reply("good"), { ...pki.ap, privateKey: pki.smp.privateKey });
+      },
+    ],
+    [
+      "an answer that is too long",
+      () => {
+        server.ocsp = () => ({ body: Buffer.alloc(LIMITS.ocsp_answer_bytes_max + 1) });
+      },
+    ],
+  ];
+  test.each(unknowns)("%s leaves it unknown: soft believes, hard refuses, off does not ask", async (_, arrange) => {
+    arrange();
+    expect(await check(leaf.certificate, "soft")).toMatchObject({
+      kind: "trusted",
+      revocation: { status: "unknown", source: "ocsp" },
+    });
+    expect(reasonOf(await check(leaf.certificate, "hard"))).toBe("revocation_unknown");
+    const asked = server.asked.ocsp;
+    expect(reasonOf(await check(leaf.certificate, "off"))).toBe("trusted");
+    expect(server.asked.ocsp).toBe(asked);
+  });
+
+  test("a responder is believed when the issuer has appointed it, and only then", async () => {
+    const at = (responder: OcspReply["responder"]): Promise<Verdict> => {
+      answerOcsp(reply("good", responder === undefined ? {} : { responder }));
+      return check(leaf.certificate, "hard");
+    };
+    expect(reasonOf(await at(await makeResponder(pki.ap)))).toBe("trusted");
+    expect(reasonOf(await at(await makeResponder(pki.ap, { extendedKeyUsage: ["1.3.6.1.5.5.7.3.2"] })))).toBe(
+      "revocation_unknown",
+    );
+    expect(reasonOf(await at(await makeResponder(pki.smp)))).toBe("revocation_unknown");
+    expect(reasonOf(await at(await makeResponder(pki.ap, { notAfter: clock.now() - HOUR })))).toBe(
+      "revocation_unknown",
+    );
+    expect(reasonOf(await at({ certificate: leaf.certificate, privateKey: leaf.privateKey }))).toBe(
+      "revocation_unknown",
+    );
+  });
+
+  test("when OCSP does not know, the list decides", async () => {
+    answerOcsp(reply("unknown"));
+    answerCrl(["0102"]);
+    expect(await check(both.certificate, "hard")).toMatchObject({
+      kind: "trusted",
+      revocation: { status: "good", source: "crl" },
+    });
+    answerCrl(["0102", parsed(both.certificate).serial]);
+    expect(reasonOf(await check(both.certificate, "hard"))).toBe("revoked");
+  });
+
+  test.each<readonly [string, () => void]>([
+    [
+      "is of another authority",
+      () => {
+        answerCrl([], pki.smp);
+      },
+    ],
+    [
+      "is signed by another key",
+      () => {
+        answerCrl([], { ...pki.ap, privateKey: pki.smp.privateKey });
+      },
+    ],
+    [
+      "covers only a part",
+      () => {
+        answerCrl([], pki.ap, sequence(oid("2.5.29.28"), TRUE, octetString(sequence())));
+      },
+    ],
+    [
+      "is too old",
+      () => {
+        server.crl = () => ({ body: makeCrl(pki.ap, [], clock.now() - 100 * HOUR, clock.now() - 50 * HOUR) });
+      },
+    ],
+    [
+      "is garbage",
+      () => {
+        server.crl = () => ({ body: Buffer.from("0") });
+      },
+    ],
+    [
+      "is not there",
+      () => {
+        server.crl = () => ({ status: 404, body: Buffer.alloc(0) });
+      },
+    ],
+  ])("a list that %s says nothing", async (_, arrange) => {
+    arrange();
+    expect(reasonOf(await check(both.certificate, "hard"))).toBe("revocation_unknown");
+  });
+
+  test("an authority that is on the root's list takes its leaves with it", async () => {
+    const listed = {
+      ...pki.ap,
+      certificate: issueCertificate({
+        subject: pki.ap.subject,
+        publicKey: pki.ap.publicKey,
+        issuer: pki.root,
+        key: pki.root.privateKey,
+        notBefore: clock.now(),
+        notAfter: clock.now() + 9e9,
+        isCa: true,
+        crlUrl: urls.crlUrl,
+      }),
+    };
+    const store = { issuers: { ap: [parsed(listed.certificate)], smp: [] }, roots: [parsed(pki.root.certificate)] };
+    answerOcsp(reply("good"));
+    answerCrl([], pki.root);
+    expect(reasonOf(await open("hard", store).check(leaf.certificate, { usage: "ap" }))).toBe("trusted");
+    answerCrl([parsed(listed.certificate).serial], pki.root);
+    expect(reasonOf(await open("hard", store).check(leaf.certificate, { usage: "ap" }))).toBe("revoked");
+  });
+
+  test("an answer is asked for once while it may be believed, however many ask at once", async () => {
+    answerOcsp(reply("good"));
+    const trust = open("hard");
+    await Promise.all(Array.from({ length: 20 }, () => trust.check(leaf.certificate, { usage: "ap" })));
+    expect(server.asked.ocsp).toBe(1);
+    clock.advance(HOUR - 1);
+    await trust.check(leaf.certificate, { usage: "ap" });
+    expect(server.asked.ocsp).toBe(1);
+    clock.advance(1);
+    answerOcsp(reply("revoked"));
+    expect(reasonOf(await trust.check(leaf.certificate, { usage: "ap" }))).toBe("revoked");
+    expect(server.asked.ocsp).toBe(2);
+  });
+
+  test("a responder that is down is not asked again at once, and a list is fetched once for all its certificates", async () => {
+    const trust = open("soft");
+    server.ocsp = () => ({ status: 503, body: Buffer.alloc(0) });
+    for (let i = 0; i < 3; i += 1) await trust.check(leaf.certificate, { usage: "ap" });
+    expect(server.asked.ocsp).toBe(1);
+    clock.advance(LIMITS.revocation_unknown_cache_ms);
+    await trust.check(leaf.certificate, { usage: "ap" });
+    expect(server.asked.ocsp).toBe(2);
+    answerCrl([]);
+    const leaves = ["PSK000003", "PSK000004", "PSK000005"].map((seat) => pki.leaf("ap", seat, { crlUrl: urls.crlUrl }));
+    await Promise.all(leaves.map(({ certificate }) => trust.check(certificate, { usage: "ap" })));
+    expect(server.asked.crl).toBe(1);
+  });
+
+  test("services outside the open network are not asked in production", async () => {
+    answerOcsp(reply("good"));
+    const strict = createPki({
+      store: pki.store,
+      mode: "hard",
+      clock,
+      log: silentLog,
+      revocation: createRevocation({
+        clock,
+        http: createHttpClient({ policy: { allowLoopback: false, ownOrigins: [] } }).request,
+      }),
+    });
+    expect(reasonOf(await strict.check(leaf.certificate, { usage: "ap" }))).toBe("revocation_unknown");
+    expect(server.asked.ocsp).toBe(0);
+  });
+
+  test("damaged answers are read or refused, never a crash, and never turn revoked into good", () => {
+    const seed = seedFrom(20261120);
+    const random = new Random(seed);
+    const [certificate, issuer] = [parsed(leaf.certificate), parsed(pki.ap.certificate)];
+    const ocsp = makeOcspAnswer(pki.ap, certIdIn(ocspQuestion(certificate, issuer)), reply("revoked"));
+    const crl = makeCrl(pki.ap, [certificate.serial], clock.now() - HOUR, clock.now() + HOUR);
+    for (let round = 0; round < 4_000; round += 1) {
+      const source = round % 2 === 0 ? ocsp : crl;
+      const bytes = Buffer.from(source);
+      for (let i = 0; i <= random.int(3); i += 1) bytes[random.int(bytes.length)] = random.int(256);
+      const damaged = random.int(4) === 0 ? bytes.subarray(0, random.int(bytes.length)) : bytes;
+      const result =
+        source === ocsp
+          ? readOcspAnswer(damaged, certificate, issuer, clock.now())
+          : readCrl(damaged, issuer, clock.now());
+      const isGood =
+        typeof result !== "string" &&
+        ("status" in result ? result.status === "good" : !result.revoked.has(certificate.serial));
+      expect(isGood, `SEED=${seed} round ${round}`).toBe(false);
+    }
+  });
+});
+
+describe("beside OpenSSL", () => {
+  const file = (name: string): string => join(folder, name);
+  const openssl = (...args: string[]): string =>
+    execFileSync("openssl", args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+
+  test("OpenSSL verifies the chains that we make, and its responder and lists say what we read", async () => {
+    const good = pki.leaf("ap", "PSK000001");
+    const bad = pki.leaf("ap", "PSK000002");
+    for (const [name, bytes] of [
+      ["root", pki.root.certificate],
+      ["ap", pki.ap.certificate],
+      ["good", good.certificate],
+      ["bad", bad.certificate],
+    ] as const)
+      writeFileSync(file(`${name}.pem`), pemOf(bytes));
+    expect(openssl("verify", "-x509_strict", "-CAfile", "root.pem", "-untrusted", "ap.pem", "good.pem")).toContain(
+      "OK",
+    );
+    writeFileSync(file("ap.key"), pki.ap.privateKey.export({ type: "pkcs8", format: "pem" }));
+    const line = (status: string, leaf: Leaf): string =>
+      `${status}\t360101000000Z\t${status === "R" ? "261101000000Z" : ""}\t${parsed(leaf.certificate).serial.toUpperCase()}\tunknown\t/CN=${leaf.seat}\n`;
+    writeFileSync(file("index.txt"), line("V", good) + line("R", bad));
+    writeFileSync(file("index.txt.attr"), "unique_subject = no\n");
+    writeFileSync(file("crlnumber"), "01\n");
+    writeFileSync(
+      file("ca.cnf"),
+      `[ca]\ndefault_ca=d\n[d]\ndatabase=${file("index.txt")}\ncrlnumber=${file("crlnumber")}\ndefault_md=sha256\ndefault_crl_days=30\n`,
+    );
+    openssl("ca", "-gencrl", "-config", "ca.cnf", "-cert", "ap.pem", "-keyfile", "ap.key", "-out", "list.pem");
+    openssl("crl", "-in", "list.pem", "-outform", "DER", "-out", "list.der");
+    const now = Date.now();
+    const list = readCrl(execFileSync("cat", [file("list.der")]), parsed(pki.ap.certificate), now);
+    expect(typeof list !== "string" && [...list.revoked]).toEqual([parsed(bad.certificate).serial]);
+    for (const [leaf, status] of [
+      [good, "good"],
+      [bad, "revoked"],
+    ] as const) {
+      writeFileSync(file("question.der"), ocspQuestion(parsed(leaf.certificate), parsed(pki.ap.certificate)));
+      openssl(
+        "ocsp",
+        "-index",
+        "index.txt",
+        "-rsigner",
+        "ap.pem",
+        "-rkey",
+        "ap.key",
+        "-CA",
+        "ap.pem",
+        "-reqin",
+        "question.der",
+        "-respout",
+        "answer.der",
+        "-ndays",
+        "1",
+      );
+      expect(
+        readOcspAnswer(
+          execFileSync("cat", [file("answer.der")]),
+          parsed(leaf.certificate),
+          parsed(pki.ap.certificate),
+          now,
+        ),
+      ).toMatchObject({ status });
+    }
+  });
+});
+
+describe("a trust folder", () => {
+  const write = (name: string, files: Readonly<Record<string, Buffer | string>>): string => {
+    const place = join(folder, name);
+    for (const [path, content] of Object.entries(files)) {
+      mkdirSync(join(place, path, ".."), { recursive: true });
+      writeFileSync(join(place, path), typeof content === "string" ? content : pemOf(content));
+    }
+    return place;
+  };
+  const sentencesOf = (place: string): string => {
+    try {
+      loadTrustStore(place);
+      return "";
+    } catch (error) {
+      return error instanceof Error ? error.message : "";
+    }
+  };
+
+  test("a trust folder knows authorities by their names, or by their subfolder", async () => {
+    const byName = loadTrustStore(
+      write("names", {
+        "root.pem": pki.root.certificate,
+        "both.pem": pemOf(pki.ap.certificate) + pemOf(pki.smp.certificate),
+        "readme.txt": "x",
+      }),
+    );
+    expect(reasonOf(await open("off", byName).check(pki.leaf("ap", "PSK000001").certificate, { usage: "ap" }))).toBe(
+      "trusted",
+    );
+    expect(reasonOf(await open("off", byName).check(pki.leaf("smp", "PSK000001").certificate, { usage: "smp" }))).toBe(
+      "trusted",
+    );
+    const selfSigned = loadTrustStore(
+      write("subfolders", {
+        "ap/ca.pem": other.root.certificate,
+        "smp/ca.pem": pki.smp.certificate,
+        "root.pem": pki.root.certificate,
+      }),
+    );
+    expect(selfSigned.issuers.ap.map(({ fingerprint }) => fingerprint)).toEqual([
+      parsed(other.root.certificate).fingerprint,
+    ]);
+  });
+
+  test("a trust folder that lacks an authority or a root, or holds something else, stops the start with a sentence", () => {
+    expect(sentencesOf(write("no-smp", { "root.pem": pki.root.certificate, "ap.pem": pki.ap.certificate }))).toBe(
+      "PEPPOL_TRUST_DIR has no SMP certification authority.",
+    );
+    expect(sentencesOf(write("no-root", { "ap.pem": pki.ap.certificate, "smp.pem": pki.smp.certificate }))).toContain(
+      "lacks the root of OURS ACCESS POINT CA",
+    );
+    expect(sentencesOf(write("no-pem", { "x.pem": "nothing" }))).toContain(
+      "x.pem of PEPPOL_TRUST_DIR holds no certificates",
+    );
+    expect(sentencesOf(join(folder, "absent"))).toContain("must be a folder");
+  });
+});
+
+describeConformance("the network's authorities", "as4/peppol-ca", () => {
+  const FINGERPRINTS: Readonly<Record<string, string>> = {
+    "PEPPOL_Root_CA-G3.pem": "B6075B9F8655E756777F182D1407C0049442D3A2F57DFF9781523828F331F211",
+    "PEPPOL_ACCESS_POINT_CA-G3.pem": "B65E375A5826ADA16517B2AA8A881B6FCAFF5E48E7559B9E96BBA5C64921F900",
+    "PEPPOL_SERVICE_METADATA_PUBLISHER_CA-G3.pem": "D9E17467C69E51FC4F5C5263542FC68D2ABBA5DFAAE62E87FBD6829F1DE621C4",
+    "PEPPOL_Root_TEST_CA-G3.pem": "8B4E0E5DC7C8208CBA88EDEBFAD31E064740D896AB6E18DE0B03386FD24BE734",
+    "PEPPOL_ACCESS_POINT_TEST_CA-G3.pem": "D2445A0F115EE64CC141A849FE142927FE5701B7D9B58D3E6F53993162115CC0",
+    "PEPPOL_SERVICE_METADATA_PUBLISHER_TEST_CA-G3.pem":
+      "EB78DABB622BBC701592F085BC27AB817FE1C0D4753AE829682E8127B3B00CE7",
+  };
+  const copy = (name: string, files: readonly string[]): string => {
+    const place = join(folder, name);
+    mkdirSync(place);
+    for (const path of files) writeFileSync(join(place, path), conformanceBytes("as4", "peppol-ca", path));
+    return place;
+  };
+  const names = Object.keys(FINGERPRINTS);
+  const tests = names.filter((name) => name.includes("TEST"));
+
+  test.each(Object.entries(FINGERPRINTS))(
+    "%s is read, with its fingerprint and the places to ask about revocation",
+    (name, fingerprint) => {
+      const [certificate] = readPemCertificates(conformanceBytes("as4", "peppol-ca", name).toString()) ?? [];
+      expect(certificate?.fingerprint.toUpperCase()).toBe(fingerprint);
+      expect(certificate?.isCa).toBe(true);
+      expect((certificate?.crlUrls.length ?? 0) > 0).toBe(!name.includes("Root"));
+    },
+  );
+
+  test("the authorities of the test network and those of production are trust stores; both together are refused", () => {
+    expect(loadTrustStore(copy("test-network", tests)).issuers.ap).toHaveLength(1);
+    expect(
+      loadTrustStore(
+        copy(
+          "production",
+          names.filter((name) => !tests.includes(name)),
+        ),
+      ).issuers.smp,
+    ).toHaveLength(1);
+    expect(() => loadTrustStore(conformance("as4", "peppol-ca"))).toThrow(
+      "mixes authorities of the test and the production network",
+    );
+  });
+});

@@ -1,0 +1,176 @@
+/**
+ * What an engine makes once and can never do without is on the disk before anything rests on it. Method: calls of fsync
+ * are watched, with what has its name by then.
+ * @source design/reliability.md, F-13
+ */
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join, relative } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+import { systemClock } from "../../../../engine/base/clock.js";
+import { makeFolder, makeFolderNow, replaceFile, syncTree } from "../../../../engine/base/files/durable.js";
+import { claimDataDir } from "../../../../engine/embedded/embedded.js";
+import { ensureDevelopmentPki, ensurePeerLeaves } from "../../../../engine/peppol/pki/development.js";
+import { openFileEvidence } from "../../../../engine/storage/evidence/store-file.js";
+import { evidenceRef } from "../../../../engine/storage/evidence/store.js";
+import { openFirmKeyFiles } from "../../../../engine/storage/keyring/firm-key-files.js";
+import { createSealer } from "../../../../engine/storage/sealer.js";
+import { keepQuarantined, nodeName } from "../../../../gateway/start/data-dir.js";
+import { watchSyncs } from "../../../support/syncs.js";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "kurier-durable-"));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** What was synced while something was made, and whether a path was there by then. */
+async function syncsOf(path: string, make: () => Promise<unknown>): Promise<readonly string[]> {
+  const syncs: string[] = [];
+  const watch = await watchSyncs(folder, (isDirectory, synced) => {
+    const name = isDirectory ? `${relative(folder, synced)}/` : basename(synced).replace(/\.\d+$/, ".draft");
+    syncs.push(`${name} ${existsSync(path) ? "after" : "before"}`);
+  });
+  try {
+    await make();
+  } finally {
+    watch.restore();
+  }
+  return syncs;
+}
+
+test("a small file has its name only once its bytes are on the disk, and is there only once the disk knows its name", async () => {
+  const path = join(folder, "master.key");
+  expect(await syncsOf(path, () => replaceFile(path, "a key\n", `${path}.1`))).toEqual([
+    "master.key.draft before",
+    "/ after",
+  ]);
+  expect(readFileSync(path, "utf8")).toBe("a key\n");
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  writeFileSync(`${path}.1`, "left behind");
+  await replaceFile(path, "another key\n", `${path}.1`);
+  expect(readFileSync(path, "utf8")).toBe("another key\n");
+  expect(readdirSync(folder)).toEqual(["master.key"]);
+});
+
+test("a folder is on the disk once everything in it is", async () => {
+  mkdirSync(join(folder, "pki", "ca"), { recursive: true });
+  writeFileSync(join(folder, "pki", "ca", "ap.key"), "a key");
+  writeFileSync(join(folder, "pki", "ap.pem"), "a certificate");
+  const syncs = await syncsOf(folder, () => syncTree(join(folder, "pki")));
+  expect(syncs.toSorted()).toEqual(["ap.key after", "ap.pem after", "pki/ after", "pki/ca/ after"]);
+  expect(syncs.indexOf("ap.key after")).toBeLessThan(syncs.indexOf("pki/ca/ after"));
+  expect(syncs.at(-1)).toBe("pki/ after");
+});
+
+describe.each([
+  ["makeFolder", makeFolder],
+  ["makeFolderNow", makeFolderNow],
+])("%s", (_, make) => {
+  test("a new folder is on the disk with its name, and so is every new one above it; one that was there is left alone", async () => {
+    const path = join(folder, "var", "lib", "kurier");
+    const madeHere = (): Promise<void> => Promise.resolve(make(`${path}/`));
+    expect(await syncsOf(path, madeHere)).toEqual(["var/lib/ after", "var/ after", "/ after"]);
+    expect([path, join(folder, "var")].map((one) => statSync(one).mode & 0o777)).toEqual([0o700, 0o700]);
+    expect(await syncsOf(path, madeHere)).toEqual([]);
+  });
+
+  test("a new folder that could not be synced is made and synced by who tries again", async () => {
+    const path = join(folder, "lib", "kurier");
+    const watch = await watchSyncs(folder, (_isDirectory, synced) => {
+      if (synced === folder) throw new Error("the disk is gone");
+    });
+    await expect(Promise.resolve().then(() => make(path))).rejects.toThrow("the disk is gone");
+    watch.restore();
+    expect(await syncsOf(path, () => Promise.resolve(make(path)))).toEqual(["lib/ after", "/ after"]);
+  });
+});
+
+test("a data directory is on the disk with its name before an engine makes anything in it", async () => {
+  const path = join(folder, "lib", "kurier");
+  expect(await syncsOf(path, () => Promise.resolve(claimDataDir(path).release()))).toEqual(["lib/ after", "/ after"]);
+});
+
+test("the directory of firms' keys is on the disk with its name before it has the first of them", async () => {
+  const path = join(folder, "keys");
+  const syncs = await syncsOf(join(path, "name"), () => openFirmKeyFiles(`file:${path}`).baptise());
+  expect(syncs.map((sync) => sync.replace(/^\.[0-9a-f-]+/, "draft"))).toEqual([
+    "/ before",
+    "draft before",
+    "keys/ after",
+  ]);
+});
+
+test("the directory of evidence is on the disk with its name once it is opened", async () => {
+  const path = join(folder, "archive", "evidence");
+  expect(await syncsOf(path, () => Promise.resolve(openFileEvidence(path)))).toEqual(["archive/ after", "/ after"]);
+});
+
+test("evidence whose folder is made for another one at that moment is stored only once the disk has the folder's name", async () => {
+  const at = Date.parse("2026-11-20T10:30:00Z");
+  const store = openFileEvidence(folder);
+  const watch = await watchSyncs(folder, (_isDirectory, synced) => {
+    if (synced === folder) throw Object.assign(new Error("the disk is gone"), { code: "EIO" });
+  });
+  const stored = await Promise.allSettled(
+    ["one", "two"].map((text) => store.put(evidenceRef(Buffer.from(text), at), Buffer.from(text))),
+  );
+  watch.restore();
+  expect(stored.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  const again = Buffer.from("one");
+  await store.put(evidenceRef(again, at), again);
+  expect(await store.get(evidenceRef(again, at))).toEqual(again);
+});
+
+test("a document that killed its workers is on the disk with its name, and so is the folder that it is the first in", async () => {
+  const sealer = createSealer([Buffer.alloc(32, 7)]);
+  const bytes = Buffer.from("<Invoice/>");
+  const job = { kind: "validate", sha256: "a".repeat(64), reason: "exit", input: { bytes } } as const;
+  const name = `${job.sha256}.${sealer.keyId}.sealed`;
+  const path = join(folder, "quarantine", name);
+  const keep = (): Promise<void> => Promise.resolve(keepQuarantined(folder, sealer, job));
+  expect(await syncsOf(path, keep)).toEqual(["/ before", `${name}.draft before`, "quarantine/ after"]);
+  expect(await syncsOf(path, keep)).toEqual([`${name}.draft after`, "quarantine/ after"]);
+  expect(readdirSync(join(folder, "quarantine"))).toEqual([name]);
+  expect(sealer.open(sealer.keyId, readFileSync(path), job.sha256)).toEqual(bytes);
+  expect([path, join(folder, "quarantine")].map((one) => statSync(one).mode & 0o777)).toEqual([0o600, 0o700]);
+});
+
+test("the name of a node outlives a power loss, as the leases that it holds do", async () => {
+  let name = "";
+  const syncs = await syncsOf(join(folder, "node.id"), async () => {
+    name = await nodeName(folder);
+  });
+  expect(syncs).toEqual(["node.id.draft before", "/ after"]);
+  expect(await syncsOf(folder, () => nodeName(folder))).toEqual([]);
+  expect(await nodeName(folder)).toBe(name);
+});
+
+test("the keys and certificates of the sandbox have their folder only once all of them are on the disk", async () => {
+  const pki = join(folder, "pki");
+  const syncs = await syncsOf(pki, () => ensureDevelopmentPki({ folder: pki, clock: systemClock }));
+  const files = readdirSync(pki, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(files.length).toBeGreaterThan(6);
+  expect(files.filter(({ name }) => !syncs.includes(`${name} before`)).map(({ name }) => name)).toEqual([]);
+  expect(syncs.at(-1)).toBe("/ after");
+});
+
+test("the key of the sandbox's other access point has its name on the disk before anybody meets it", async () => {
+  const pki = join(folder, "pki");
+  await ensureDevelopmentPki({ folder: pki, clock: systemClock });
+  const peer = (): Promise<unknown> => ensurePeerLeaves(pki, "PSK000002", systemClock);
+  expect((await syncsOf(join(pki, "peer.pem"), peer)).at(-1)).toBe("pki/ after");
+  expect(await syncsOf(join(pki, "peer.pem"), peer)).toEqual([]);
+});

@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+
+import type { FirmId } from "../../../../engine/base/ids.js";
+import { LIMITS } from "../../../../engine/base/limits.js";
+import { createAgenda, restAfter } from "../../../../engine/documents/delivery/agenda.js";
+import { createPlaces } from "../../../../engine/documents/delivery/claims.js";
+import type { FirmLanes, ReceiverCapacity } from "../../../../engine/documents/delivery/claims.js";
+
+const firm = (name: string, ...lanes: readonly (readonly [receiver: string, ready: number])[]): FirmLanes => ({
+  firmId: name as FirmId,
+  lanes: lanes.map(([receiver, ready]) => ({ receiver, ready })),
+});
+const wide = (receiver: string): ReceiverCapacity => ({ key: receiver, places: 100, typical_ms: undefined });
+
+/** More than any lane here has. */
+const COUNTED = 32;
+
+test("what one look found is claimed to its end by many claims, and no more often than it was found", () => {
+  const agenda = createAgenda();
+  agenda.renew([firm("a", ["r1", 5], ["r2", 2]), firm("b", ["r1", 1])], COUNTED);
+  const claimed = new Map<string, number>();
+  let claims = 0;
+  while (!agenda.isEmpty()) {
+    const shares = agenda.shares(createPlaces(2, 1), wide);
+    for (const { firmId, receiver, count } of shares)
+      claimed.set(`${firmId} ${receiver}`, (claimed.get(`${firmId} ${receiver}`) ?? 0) + count);
+    agenda.served(shares);
+    claims += 1;
+    expect(claims).toBeLessThan(20);
+  }
+  expect(Object.fromEntries(claimed)).toEqual({ "a r1": 5, "a r2": 2, "b r1": 1 });
+});
+
+test("firms that were served wait until the others were", () => {
+  const agenda = createAgenda();
+  agenda.renew([firm("a", ["r", 3]), firm("b", ["r", 3]), firm("c", ["r", 3])], COUNTED);
+  const order: string[] = [];
+  for (let i = 0; i < 6; i += 1) {
+    const shares = agenda.shares(createPlaces(1, 1), wide);
+    order.push(...shares.map(({ firmId }) => firmId));
+    agenda.served(shares);
+  }
+  expect(order).toEqual(["a", "b", "c", "a", "b", "c"]);
+});
+
+test("documents for a receiver that has no place stay on the agenda, and hold up nobody else's", () => {
+  const agenda = createAgenda();
+  agenda.renew([firm("a", ["full", 4]), firm("b", ["free", 1])], COUNTED);
+  const capacityOf = (receiver: string): ReceiverCapacity => ({
+    ...wide(receiver),
+    places: receiver === "full" ? 0 : 9,
+  });
+  const shares = agenda.shares(createPlaces(9, 1), capacityOf);
+  expect(shares).toEqual([{ firmId: "b", receiver: "free", count: 1 }]);
+  agenda.served(shares);
+  expect(agenda.isEmpty()).toBe(false);
+  expect(agenda.shares(createPlaces(9, 1), capacityOf)).toEqual([]);
+  expect(agenda.shares(createPlaces(9, 1), wide)).toEqual([{ firmId: "a", receiver: "full", count: 4 }]);
+});
+
+test("a lane of which a look counted as many as it counts at most may have more once they are claimed, and only then", () => {
+  const agenda = createAgenda();
+  const places =
+    (free: number) =>
+    (receiver: string): ReceiverCapacity => ({
+      ...wide(receiver),
+      places: receiver === "dead" ? 0 : free,
+    });
+  agenda.renew([firm("a", ["dead", 4], ["long", 4], ["short", 3])], 4);
+  const short = agenda.shares(createPlaces(1, 1), places(1));
+  agenda.served(short);
+  expect([agenda.hasEndedShort(), agenda.isEmpty()]).toEqual([false, false]);
+  for (let shares = short; shares.length > 0;) {
+    agenda.served((shares = agenda.shares(createPlaces(9, 1), places(9))));
+  }
+  expect([agenda.hasEndedShort(), agenda.isEmpty()]).toEqual([true, false]);
+  agenda.renew([firm("a", ["dead", 4], ["long", 3])], 4);
+  agenda.served(agenda.shares(createPlaces(9, 1), places(9)));
+  expect(agenda.hasEndedShort(), "all of the long one are claimed, and the dead one is still there").toBe(false);
+});
+
+test("what a new look found replaces what the last one had found", () => {
+  const agenda = createAgenda();
+  agenda.renew([firm("a", ["r", 4])], COUNTED);
+  agenda.renew([firm("a", ["r", 1]), firm("b", ["r", 0])], COUNTED);
+  expect(agenda.shares(createPlaces(9, 1), wide)).toEqual([{ firmId: "a", receiver: "r", count: 1 }]);
+});
+
+test("looks have a tenth of the time at the most, and nobody waits for one longer than its longest rest", () => {
+  expect(restAfter(2) + 2).toBe(20);
+  expect(restAfter(10_000)).toBe(LIMITS.lane_look_rest_max_ms);
+  expect(restAfter(0)).toBe(0);
+});
