@@ -4,6 +4,7 @@ import type { ElementId, XmlDocument } from "../xml/document.js";
 import { internName, NS } from "../xml/names.js";
 import type { NameId } from "../xml/names.js";
 import { RuleError } from "./rule.js";
+import { walked } from "./walks.js";
 
 const NAMESPACES: Readonly<Record<string, string>> = { cbc: NS.cbc, cac: NS.cac, ext: NS.ext };
 const ROOTS: Readonly<Record<string, string>> = {
@@ -24,7 +25,13 @@ export function nameId(qualified: string): NameId {
   return internName(namespace, qualified.slice(colon + 1));
 }
 
-/** A relative path of child steps. */
+/** A test of one element at a path; `value` is handed through, so that no closure is needed. */
+type TestOf<V> = (doc: XmlDocument, e: ElementId, value: V) => boolean;
+
+/** What is claimed of some element along the steps. */
+type Claim<V> = readonly [steps: readonly NameId[], test: TestOf<V>, value: V];
+
+/** A relative path of child steps. What it takes a long walk to find is found once for each element to begin at. */
 export class Path {
   readonly #steps: readonly NameId[];
 
@@ -39,11 +46,14 @@ export class Path {
 
   /** The first element at the path in document order, or NONE. */
   first(doc: XmlDocument, e: ElementId): ElementId {
-    return firstAt(doc, e, this.#steps, 0);
+    const steps = this.#steps;
+    // One step has the memory of the document.
+    return steps.length === 1 ? doc.child(e, steps[0] ?? NONE) : walked(doc, e, firstAlong, steps);
   }
 
-  count(doc: XmlDocument, e: ElementId): number {
-    return countAt(doc, e, this.#steps, 0);
+  /** How many elements are at the path, counted no further than `max`. */
+  count(doc: XmlDocument, e: ElementId, max: number): number {
+    return Math.min(walked(doc, e, countAlong, [this.#steps, max]), max);
   }
 
   /**
@@ -52,18 +62,13 @@ export class Path {
    */
   one(doc: XmlDocument, e: ElementId): ElementId {
     const found = this.first(doc, e);
-    if (found !== NONE && this.count(doc, e) > 1) throw new RuleError("XPTY0004");
+    if (found !== NONE && this.count(doc, e, 2) > 1) throw new RuleError("XPTY0004");
     return found;
   }
 
-  /** True when `test` holds for some element at the path; `value` is handed through, so that no closure is needed. */
-  some<V>(
-    doc: XmlDocument,
-    e: ElementId,
-    test: (doc: XmlDocument, e: ElementId, value: V) => boolean,
-    value: V,
-  ): boolean {
-    return someAt(doc, e, this.#steps, 0, test, value);
+  /** True when `test`, a function of a module, holds for some element at the path. */
+  some<V>(doc: XmlDocument, e: ElementId, test: TestOf<V>, value: V): boolean {
+    return walked<boolean, Claim<V>>(doc, e, someAlong, [this.#steps, test, value]);
   }
 
   /** Calls `visit` for every element at the path, in document order. */
@@ -74,6 +79,8 @@ export class Path {
 
 /** A path, for tables: `at("cac:Item/cbc:Name").exists(doc, line)`. */
 export const at = (text: string): Path => new Path(text);
+
+const firstAlong = (doc: XmlDocument, e: ElementId, steps: readonly NameId[]): ElementId => firstAt(doc, e, steps, 0);
 
 function firstAt(doc: XmlDocument, e: ElementId, steps: readonly NameId[], i: number): ElementId {
   const name = steps[i] ?? NONE;
@@ -86,24 +93,25 @@ function firstAt(doc: XmlDocument, e: ElementId, steps: readonly NameId[], i: nu
   return NONE;
 }
 
-function countAt(doc: XmlDocument, e: ElementId, steps: readonly NameId[], i: number): number {
+/** Steps, and how many elements are enough. */
+type Count = readonly [steps: readonly NameId[], max: number];
+const countAlong = (doc: XmlDocument, e: ElementId, given: Count): number => countAt(doc, e, given, 0);
+
+function countAt(doc: XmlDocument, e: ElementId, given: Count, i: number): number {
+  const [steps, max] = given;
   let sum = 0;
-  for (let child = doc.child(e, steps[i] ?? NONE); child !== NONE; child = doc.nextSame(child)) {
-    sum += i === steps.length - 1 ? 1 : countAt(doc, child, steps, i + 1);
+  for (let child = doc.child(e, steps[i] ?? NONE); child !== NONE && sum < max; child = doc.nextSame(child)) {
+    sum += i === steps.length - 1 ? 1 : countAt(doc, child, given, i + 1);
   }
   return sum;
 }
 
-function someAt<V>(
-  doc: XmlDocument,
-  e: ElementId,
-  steps: readonly NameId[],
-  i: number,
-  test: (doc: XmlDocument, e: ElementId, value: V) => boolean,
-  value: V,
-): boolean {
+const someAlong = <V>(doc: XmlDocument, e: ElementId, claim: Claim<V>): boolean => someAt(doc, e, claim, 0);
+
+function someAt<V>(doc: XmlDocument, e: ElementId, claim: Claim<V>, i: number): boolean {
+  const [steps, test, value] = claim;
   for (let child = doc.child(e, steps[i] ?? NONE); child !== NONE; child = doc.nextSame(child)) {
-    if (i === steps.length - 1 ? test(doc, child, value) : someAt(doc, child, steps, i + 1, test, value)) return true;
+    if (i === steps.length - 1 ? test(doc, child, value) : someAt(doc, child, claim, i + 1)) return true;
   }
   return false;
 }

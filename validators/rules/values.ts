@@ -9,6 +9,7 @@ import type { NameId } from "../xml/names.js";
 import { decimalIn, fromDouble, parseDecimal, sign } from "./decimal.js";
 import type { Decimal } from "./decimal.js";
 import { RuleError } from "./rule.js";
+import { walked } from "./walks.js";
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 9 || code === 13;
 
@@ -78,6 +79,16 @@ export function childText(doc: XmlDocument, e: ElementId, name: NameId): string 
   return child === NONE ? "" : doc.text(child);
 }
 
+/** Whether some child of that name has exactly this text (`child = 'x'`). */
+export const someChildIs = (doc: XmlDocument, e: ElementId, name: NameId, wanted: string): boolean =>
+  walked(doc, e, someIsExactly, [name, wanted] as const);
+
+function someIsExactly(doc: XmlDocument, e: ElementId, [name, wanted]: readonly [NameId, string]): boolean {
+  for (let child = doc.child(e, name); child !== NONE; child = doc.nextSame(child))
+    if (doc.text(child) === wanted) return true;
+  return false;
+}
+
 /** xs:decimal(.) @throws RuleError FORG0001 when the text is no decimal. */
 export function decimalOf(doc: XmlDocument, e: ElementId): Decimal {
   const value = decimalAt(doc, e);
@@ -114,7 +125,10 @@ const parseBoolean = (text: string): boolean | undefined =>
   TRUE.test(text) ? true : FALSE.test(text) ? false : undefined;
 
 /** cbc:ChargeIndicator = value. @throws RuleError FORG0001 */
-export function hasChargeIndicator(doc: XmlDocument, e: ElementId, value: boolean): boolean {
+export const hasChargeIndicator = (doc: XmlDocument, e: ElementId, value: boolean): boolean =>
+  walked(doc, e, someIndicatorIs, [value] as const);
+
+function someIndicatorIs(doc: XmlDocument, e: ElementId, [value]: readonly [boolean]): boolean {
   for (let c = doc.child(e, cbc.ChargeIndicator); c !== NONE; c = doc.nextSame(c)) {
     if (booleanOf(doc, c) === value) return true;
   }

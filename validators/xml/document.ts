@@ -12,6 +12,7 @@ import { DOCUMENT_NAME_BASE, internedNames, nameOf, NS, prefixedName } from "./n
 import type { ExpandedName, NameId } from "./names.js";
 import { LONG_TEXT_BYTES, LongTexts } from "./repeats/long-texts.js";
 import type { Maker } from "./repeats/long-texts.js";
+import { LongWalks, NEAR_SIBLINGS } from "./repeats/long-walks.js";
 import { SHORT_TEXT_BYTES_MAX, ShortTexts } from "./repeats/short-texts.js";
 import { attributeText, characterData, contentText, namespaceDeclarations } from "./text.js";
 
@@ -45,8 +46,6 @@ export interface DocumentName extends ExpandedName {
 const PATH_CHARS_MAX = 2_000;
 const NO_ELEMENTS = new Int32Array(0);
 
-/** Siblings that are walked past, again whenever one is asked for; what lies behind more of them is remembered. */
-const NEAR_SIBLINGS = 64;
 /** More than there are names, so that an element and a name make one key. */
 const NAME_KEYS = 2 ** 24;
 
@@ -81,6 +80,10 @@ export const grown = <A extends Int32Array | Uint8Array>(array: A, length: numbe
 export class XmlDocument {
   /** How often the object has been filled: what was found out about an earlier document is not true of this one. */
   scans = 0;
+  /** Siblings that walks have stepped to: what one of them adds tells whether it was long. */
+  steps = 0;
+  /** What long walks of this document have found. */
+  readonly walks = new LongWalks();
   /** Number of elements. */
   count = 0;
   /** Names of the elements, and so on: one entry per element. */
@@ -138,6 +141,8 @@ export class XmlDocument {
     if (source.length > 0) this.#smallOnes = source.length < SMALL_BYTES ? this.#smallOnes + 1 : 0;
     if (this.#smallOnes >= SMALL_DOCUMENTS) this.#keep(KEPT_ELEMENTS);
     this.scans++;
+    this.steps = 0;
+    this.walks.clear();
     this.#topFirsts = NO_ELEMENTS;
     this.#topLasts = NO_ELEMENTS;
     this.count = 0;
@@ -262,6 +267,7 @@ export class XmlDocument {
   nextSame(e: ElementId): ElementId {
     const { names, nexts } = this;
     const name = names[e]!;
+    this.steps++;
     if (this.parents[e]! === 0 && this.#topLasts[name] === e) return NONE;
     let c = nexts[e]!;
     for (let near = NEAR_SIBLINGS; c !== NONE && names[c]! !== name; c = nexts[c]!)

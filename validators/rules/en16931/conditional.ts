@@ -6,21 +6,15 @@ import type { NameId } from "../../xml/names.js";
 import { at } from "../path.js";
 import { fatal, warning } from "../rule.js";
 import type { Assert, Facts } from "../rule.js";
-import { childText } from "../values.js";
+import { childText, someChildIs } from "../values.js";
 
 const supplierTaxSchemes = at("cac:AccountingSupplierParty/cac:Party/cac:PartyTaxScheme");
 const customerTaxSchemes = at("cac:AccountingCustomerParty/cac:Party/cac:PartyTaxScheme");
 const paymentDueDate = at("cac:PaymentMeans/cbc:PaymentDueDate");
 
-/** True when some child of that name has exactly this text. */
-export function hasChildWithText(doc: XmlDocument, e: ElementId, name: NameId, text: string): boolean {
-  for (let c = doc.child(e, name); c !== NONE; c = doc.nextSame(c)) if (doc.text(c) === text) return true;
-  return false;
-}
-
 /** An AdditionalDocumentReference that names the invoiced object (BT-18). */
 export const isInvoicedObject = (doc: XmlDocument, e: ElementId): boolean =>
-  hasChildWithText(doc, e, cbc.DocumentTypeCode, "130");
+  someChildIs(doc, e, cbc.DocumentTypeCode, "130");
 
 /** Some DocumentTypeCode differs from 130, or there is none. */
 function isSupportingDocument(doc: XmlDocument, e: ElementId): boolean {
@@ -111,7 +105,7 @@ export const CONDITIONAL_RESTRICTIONS: readonly Assert<Facts>[] = [
     "UBL-CR-002",
     "",
     "cbc:UBLVersionID is not used in EN 16931 invoices; remove it or set it to 2.1.",
-    (doc, root) => !doc.has(root, cbc.UBLVersionID) || hasChildWithText(doc, root, cbc.UBLVersionID, "2.1"),
+    (doc, root) => !doc.has(root, cbc.UBLVersionID) || someChildIs(doc, root, cbc.UBLVersionID, "2.1"),
   ),
   warning(
     "UBL-CR-412",

@@ -101,6 +101,8 @@ function hasVatCategory(doc: XmlDocument, e: ElementId): boolean {
 const price = at("cac:Price/cbc:PriceAmount");
 const grossPrice = at("cac:Price/cac:AllowanceCharge/cbc:BaseAmount");
 const itemCategory = at("cac:Item/cac:ClassifiedTaxCategory");
+const isOnlyVatWithCode = (doc: XmlDocument, category: ElementId): boolean =>
+  isOnlyVat(doc, category) && doc.has(category, cbc.ID);
 const isNotNegative = (doc: XmlDocument, e: ElementId): boolean => signOf(doc, e) >= 0;
 
 export const LINE: LineRule = rule(
@@ -132,7 +134,7 @@ export const LINE: LineRule = rule(
     "The net price of an item must not be negative; make the quantity negative instead.",
     ofNamesFirst(
       (doc, e) => {
-        const only = price.count(doc, e) === 1 ? price.first(doc, e) - e : undefined;
+        const only = price.count(doc, e, 2) === 1 ? price.first(doc, e) - e : undefined;
         return only === undefined ? undefined : (d, line) => isNotNegative(d, line + only);
       },
       (doc, e) => price.some(doc, e, isNotNegative, undefined),
@@ -151,8 +153,7 @@ export const LINE: LineRule = rule(
     "BR-CO-04",
     "BT-151",
     "The item of the line has no VAT category; add cac:ClassifiedTaxCategory/cbc:ID with cac:TaxScheme VAT.",
-    (doc, e) =>
-      itemCategory.some(doc, e, (d, category) => isOnlyVat(d, category) && d.has(category, cbc.ID), undefined),
+    (doc, e) => itemCategory.some(doc, e, isOnlyVatWithCode, undefined),
   ),
   decimalsOf("BR-DEC-23", "BT-131", "cbc:LineExtensionAmount"),
 );

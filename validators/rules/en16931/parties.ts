@@ -8,8 +8,7 @@ import { at } from "../path.js";
 import type { Path } from "../path.js";
 import { fatal, rule, ruleWhen, warning } from "../rule.js";
 import type { Rule } from "../rule.js";
-import { childText, codePoints, normalizeSpace } from "../values.js";
-import { hasChildWithText } from "./conditional.js";
+import { childText, codePoints, normalizeSpace, someChildIs } from "../values.js";
 import type { En16931Facts } from "./facts.js";
 import type { LastAnswer } from "./memory/last-answer.js";
 import { hasVatId } from "./identifiers.js";
@@ -85,7 +84,7 @@ function sharesText(doc: XmlDocument, payee: ElementId, path: Path, seller: Last
 const hasTextIn = (doc: XmlDocument, e: ElementId, texts: ReadonlySet<string>): boolean => texts.has(doc.text(e));
 
 const isCreditTransfer = (doc: XmlDocument, means: ElementId): boolean =>
-  hasChildWithText(doc, means, cbc.PaymentMeansCode, "30") || hasChildWithText(doc, means, cbc.PaymentMeansCode, "58");
+  someChildIs(doc, means, cbc.PaymentMeansCode, "30") || someChildIs(doc, means, cbc.PaymentMeansCode, "58");
 
 export const CREDIT_TRANSFER_ACCOUNT: PartyRule = ruleWhen(
   "cac:PaymentMeans/cac:PayeeFinancialAccount",

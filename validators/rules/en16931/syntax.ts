@@ -7,8 +7,7 @@ import { attr, cac, cbc } from "../../xml/names.js";
 import { at } from "../path.js";
 import { fatal, ofNames, rule, ruleWhen } from "../rule.js";
 import type { Pattern, Rule } from "../rule.js";
-import { fractionLengthOf, isAllowance, isCharge } from "../values.js";
-import { hasChildWithText } from "./conditional.js";
+import { fractionLengthOf, isAllowance, isCharge, someChildIs } from "../values.js";
 import { INVOICE } from "./document.js";
 import type { En16931Facts } from "./facts.js";
 import { restrictionSurvey } from "./survey.js";
@@ -52,9 +51,8 @@ function isInDiscountedPrice(doc: XmlDocument, e: ElementId): boolean {
 
 /** A scheme on the reference, or a document type, only where an object is invoiced. */
 function isSchemeAllowed(doc: XmlDocument, e: ElementId): boolean {
-  if (hasChildWithText(doc, e, cbc.DocumentTypeCode, "130")) return true;
-  if (doc.expanded(doc.name(0)).local === "CreditNote" && hasChildWithText(doc, e, cbc.DocumentTypeCode, "50"))
-    return true;
+  if (someChildIs(doc, e, cbc.DocumentTypeCode, "130")) return true;
+  if (doc.expanded(doc.name(0)).local === "CreditNote" && someChildIs(doc, e, cbc.DocumentTypeCode, "50")) return true;
   if (doc.has(e, cbc.DocumentTypeCode)) return false;
   for (let id = doc.child(e, cbc.ID); id !== NONE; id = doc.nextSame(id))
     if (doc.hasAttr(id, attr.schemeID)) return false;
@@ -185,7 +183,7 @@ const RULES: readonly Rule<En16931Facts>[] = [
       "UBL-SR-48",
       "BT-151",
       "A line has exactly one VAT category; keep one cac:Item/cac:ClassifiedTaxCategory.",
-      ofNames((doc, e) => itemCategory.count(doc, e) === 1),
+      ofNames((doc, e) => itemCategory.count(doc, e, 2) === 1),
     ),
     fatal(
       "UBL-SR-50",

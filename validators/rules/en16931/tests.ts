@@ -55,7 +55,7 @@ export function hasAttribute(name: string): En16931Test {
 /** count(path) <= 1 */
 export function atMostOne(text: string): En16931Test {
   const path = at(text);
-  return ofNames((doc, e) => path.count(doc, e) <= 1);
+  return ofNames((doc, e) => path.count(doc, e, 2) <= 1);
 }
 
 /** string-length(substring-after(child, ".")) <= 2. @throws RuleError XPTY0004 */

@@ -9,11 +9,11 @@ import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { attr, cbc } from "../../xml/names.js";
 import { at } from "../path.js";
 import { IDENTIFIER_RULE } from "../peppol/identifier-rules.js";
-import { childNormalized, isEmpty, someChildIs } from "../peppol/xpath.js";
+import { childNormalized, isEmpty } from "../peppol/xpath.js";
 import { fatal, NO_FACTS, rule, ruleWhen, warning } from "../rule.js";
 import type { Pattern, RuleSet, Test } from "../rule.js";
 import { ruleSet } from "../runner.js";
-import { codePoints, normalizeSpace, parseDate } from "../values.js";
+import { codePoints, normalizeSpace, parseDate, someChildIs } from "../values.js";
 import { CLARIFIED_CODES, STATUS_ACTIONS, STATUS_REASONS } from "./codes.js";
 import { basicRules, hasNoSchemaLocation } from "./structure.js";
 

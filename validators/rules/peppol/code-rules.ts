@@ -7,8 +7,8 @@ import type { Assert, AssertFacts, Pattern, Rule } from "../rule.js";
 import { ADDRESS_SCHEMES, ALLOWANCE_REASONS, CHARGE_REASONS, CURRENCIES, MIME_CODES, PERIOD_CODES } from "./codes.js";
 import type { PeppolFacts } from "./facts.js";
 import type { Variant } from "./variant.js";
-import { childText, codePoints, normalizeSpace, parseDate } from "../values.js";
-import { childNormalized, someChildIs, textNode } from "./xpath.js";
+import { childText, codePoints, normalizeSpace, parseDate, someChildIs } from "../values.js";
+import { childNormalized, textNode } from "./xpath.js";
 
 /** `normalize-space(text())` is in the list. */
 const textIsIn = (doc: XmlDocument, e: ElementId, list: ReadonlySet<string>): boolean =>

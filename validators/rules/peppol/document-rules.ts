@@ -6,8 +6,8 @@ import { at } from "../path.js";
 import { fatal, ofNamesFirst, rule, ruleWhen } from "../rule.js";
 import type { Pattern, Rule } from "../rule.js";
 import type { PeppolFacts } from "./facts.js";
-import { normalizeSpace, signOf } from "../values.js";
-import { childNormalized, isEmpty, pathTextNode, someChildIs, textNode } from "./xpath.js";
+import { normalizeSpace, signOf, someChildIs } from "../values.js";
+import { childNormalized, isEmpty, pathTextNode, textNode } from "./xpath.js";
 
 const ORDER_REFERENCE = at("cac:OrderReference/cbc:ID");
 const CUSTOMIZATION = at("cbc:CustomizationID");

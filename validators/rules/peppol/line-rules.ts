@@ -12,8 +12,9 @@ import { fatal, ofNames, ofNamesFirst, rule, RuleError, ruleWhen } from "../rule
 import type { Rule, Test } from "../rule.js";
 import type { PeppolFacts } from "./facts.js";
 import type { Variant } from "./variant.js";
-import { childDecimal, decimalOf, normalizeSpace, onlyChild } from "../values.js";
-import { childNormalized, someChildIs, textNode, toDate } from "./xpath.js";
+import { childDecimal, decimalOf, normalizeSpace, onlyChild, someChildIs } from "../values.js";
+import { remembered } from "../walks.js";
+import { childNormalized, textNode, toDate } from "./xpath.js";
 
 const TOLERANCE = decimal("0.02");
 const ALLOWANCES =
@@ -307,11 +308,16 @@ function hasUnitOfLine(doc: XmlDocument, e: ElementId): boolean {
   const line = doc.parent(doc.parent(e));
   if (line === NONE || (!doc.has(line, cbc.InvoicedQuantity) && !doc.has(line, cbc.CreditedQuantity))) return true;
   const unit = doc.attr(e, attr.unitCode);
-  for (let quantity = doc.child(line, quantityName(doc)); quantity !== NONE; quantity = doc.nextSame(quantity)) {
-    if (doc.attr(quantity, attr.unitCode) === unit) return true;
-  }
-  return false;
+  const quantity = doc.child(line, quantityName(doc));
+  return (quantity !== NONE && doc.attr(quantity, attr.unitCode) === unit) || unitsOfLine(doc, line).has(unit);
 }
+
+const unitsOfLine = remembered((doc, line): ReadonlySet<string | undefined> => {
+  const units = new Set<string | undefined>();
+  for (let quantity = doc.child(line, quantityName(doc)); quantity !== NONE; quantity = doc.nextSame(quantity))
+    units.add(doc.attr(quantity, attr.unitCode));
+  return units;
+});
 
 /** The middle of the transaction pattern, in its official order. */
 export const lineRules = (variant: Variant): readonly Rule<PeppolFacts>[] => [

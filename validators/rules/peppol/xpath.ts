@@ -93,14 +93,6 @@ export const textIs = (doc: XmlDocument, e: ElementId, wanted: string): boolean 
 /** Test for Path.some: the element says something besides white space. */
 export const saysSomething = (doc: XmlDocument, e: ElementId): boolean => !isBlankText(doc, e);
 
-/** Whether some child of that name has exactly this text (`child = 'x'`). */
-export function someChildIs(doc: XmlDocument, e: ElementId, name: NameId, wanted: string): boolean {
-  for (let child = doc.child(e, name); child !== NONE; child = doc.nextSame(child)) {
-    if (doc.text(child) === wanted) return true;
-  }
-  return false;
-}
-
 const DOUBLE = /^[ \t\n\r]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?INF|NaN)[ \t\n\r]*$/u;
 
 /** XPath `number()`: NaN for anything that is not in the lexical form of xs:double. */

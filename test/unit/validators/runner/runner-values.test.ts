@@ -161,7 +161,7 @@ describe("paths", () => {
       undefined,
     );
     expect(texts).toEqual(["a", "b", "c"]);
-    expect([names.count(doc, 0), names.exists(doc, 0), doc.text(names.first(doc, 0))]).toEqual([3, true, "a"]);
+    expect([names.count(doc, 0, 9), names.exists(doc, 0), doc.text(names.first(doc, 0))]).toEqual([3, true, "a"]);
     expect(names.some(doc, 0, (d, e, text: string) => d.text(e) === text, "c")).toBe(true);
     expect(at("cac:Item/cbc:ID").exists(doc, 0)).toBe(false);
   });

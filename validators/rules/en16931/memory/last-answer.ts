@@ -1,9 +1,11 @@
 /** A memory of one answer, against work that grows with the square of a document. */
 import type { ElementId, XmlDocument } from "../../../xml/document.js";
+import { remembered } from "../../walks.js";
 
 /**
  * The answer for the last element asked about. Siblings ask about their parent one after the other, and a document may
- * have any number of them: without this, 20,000 cac:TaxCategory of one allowance took 17 s.
+ * have any number of them: without this, 20,000 cac:TaxCategory of one allowance took 17 s. Where two parents take
+ * turns, as one inside the other does, the document remembers what took a long walk.
  */
 export class LastAnswer<T> {
   readonly #work: (doc: XmlDocument, e: ElementId) => T;
@@ -11,7 +13,7 @@ export class LastAnswer<T> {
   #answer: T | undefined;
 
   constructor(work: (doc: XmlDocument, e: ElementId) => T) {
-    this.#work = work;
+    this.#work = remembered(work);
   }
 
   forget(): void {

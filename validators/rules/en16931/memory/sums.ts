@@ -56,7 +56,12 @@ class Group {
         this.#errors[slot(bit)] = error;
         for (const rate of found) spared?.add(rate);
       } else {
-        for (const rate of spared ?? []) if (!found.has(rate)) this.failAt(bit, rate, error);
+        for (const rate of spared ?? []) {
+          if (found.has(rate)) continue;
+          this.failAt(bit, rate, error);
+          // Its error is kept now: the next element that fails need not walk past it.
+          spared?.delete(rate);
+        }
       }
     }
   }

@@ -9,8 +9,8 @@ import { fatal, RuleError, ruleWhen, warning } from "../../rule.js";
 import type { Assert, Pattern, Rule, Test } from "../../rule.js";
 import type { PeppolFacts } from "../facts.js";
 import { isIban } from "../identifiers.js";
-import { childText, normalizeSpace } from "../../values.js";
-import { childNormalized, pathText, saysSomething, someChildIs } from "../xpath.js";
+import { childText, normalizeSpace, someChildIs } from "../../values.js";
+import { childNormalized, pathText, saysSomething } from "../xpath.js";
 
 const isWithinGermany: Test<PeppolFacts> = (doc, _, facts) => facts.isWithinGermany(doc);
 

@@ -5,8 +5,8 @@ import { at } from "../../path.js";
 import { fatal, ruleWhen } from "../../rule.js";
 import type { Pattern } from "../../rule.js";
 import type { PeppolFacts } from "../facts.js";
-import { childText, codePoints, isBlank, normalizeSpace } from "../../values.js";
-import { pathAttribute, pathText, pathTextNode, someChildIs, substring, toNumber } from "../xpath.js";
+import { childText, codePoints, isBlank, normalizeSpace, someChildIs } from "../../values.js";
+import { pathAttribute, pathText, pathTextNode, substring, toNumber } from "../xpath.js";
 
 const ROOT = 0;
 const SELLER_ID = at("cac:AccountingSupplierParty/cac:Party/cac:PartyLegalEntity/cbc:CompanyID");

@@ -8,8 +8,8 @@ import type { Pattern, Rule, Test } from "../../rule.js";
 import { isGreek } from "../facts.js";
 import type { PeppolFacts } from "../facts.js";
 import { isGreekTin } from "../identifiers.js";
-import { codePoints, isBlank, normalizeSpace, onlyChild } from "../../values.js";
-import { isCastableAsInteger, pathText, someChildIs, substring, toNumber } from "../xpath.js";
+import { codePoints, isBlank, normalizeSpace, onlyChild, someChildIs } from "../../values.js";
+import { isCastableAsInteger, pathText, substring, toNumber } from "../xpath.js";
 import { isRegistration, vatNumbers } from "./registrations.js";
 
 const ROOT = 0;

@@ -6,8 +6,8 @@ import { at } from "../../path.js";
 import { fatal, ruleWhen, RuleError, warning } from "../../rule.js";
 import type { Pattern } from "../../rule.js";
 import type { PeppolFacts } from "../facts.js";
-import { codePoints, normalizeSpace, parseDate } from "../../values.js";
-import { childNormalized, someChildIs } from "../xpath.js";
+import { codePoints, normalizeSpace, parseDate, someChildIs } from "../../values.js";
+import { childNormalized } from "../xpath.js";
 
 const ACCOUNT = at("cac:PayeeFinancialAccount/cbc:ID");
 const SELLER_ID = at("cac:AccountingSupplierParty/cac:Party/cac:PartyLegalEntity/cbc:CompanyID");

@@ -10,8 +10,8 @@ import type { Pattern } from "../../rule.js";
 import { isInSweden, isInSwedenWithVat, isVatScheme } from "../facts.js";
 import type { PeppolFacts } from "../facts.js";
 import { hasSwedishCheckDigit } from "../identifiers.js";
-import { childText, codePoints, normalizedText, normalizedUpper, normalizeSpace } from "../../values.js";
-import { childNormalized, isNumeric, pathNormalized, someChildIs, substring, toNumber } from "../xpath.js";
+import { childText, codePoints, normalizeSpace, normalizedText, normalizedUpper, someChildIs } from "../../values.js";
+import { childNormalized, isNumeric, pathNormalized, substring, toNumber } from "../xpath.js";
 import { companyIds } from "./registrations.js";
 
 const LEGAL_ID = at("cac:PartyLegalEntity/cbc:CompanyID");
