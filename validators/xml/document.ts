@@ -368,9 +368,9 @@ export class XmlDocument {
   /** Text nodes that are children of e, in order, for `text()` of imported packs. */
   textNodes(e: ElementId): readonly string[] {
     const [start, end] = [this.contentStarts[e]!, this.contentEnds[e]!];
-    if (end - start <= LONG_TEXT_BYTES) return characterData(this.source.toString("utf8", start, end));
+    if (end - start <= LONG_TEXT_BYTES) return characterData(this.source, start, end);
     let nodes = this.#nodes.get(e);
-    if (nodes === undefined) this.#nodes.set(e, (nodes = characterData(this.source.toString("utf8", start, end))));
+    if (nodes === undefined) this.#nodes.set(e, (nodes = characterData(this.source, start, end)));
     return nodes;
   }
 
@@ -453,8 +453,9 @@ export class XmlDocument {
   }
 
   #decodedText(e: ElementId, start: number, end: number): string {
-    const written = this.source.toString("utf8", start, end);
-    return (this.flags[e]! & (FLAG.elements | FLAG.marked)) === 0 ? written : contentText(written);
+    return (this.flags[e]! & (FLAG.elements | FLAG.marked)) === 0
+      ? this.source.toString("utf8", start, end)
+      : contentText(this.source, start, end);
   }
 
   #attrText(i: number): string {
@@ -474,8 +475,9 @@ export class XmlDocument {
   #decodedAttribute(i: number, start: number, end: number): string {
     const flags = this.attrFlags[i]!;
     if (flags === 0) return this.source.toString("latin1", start, end);
-    const written = this.source.toString("utf8", start, end);
-    return (flags & FLAG.marked) === 0 ? written : attributeText(written);
+    return (flags & FLAG.marked) === 0
+      ? this.source.toString("utf8", start, end)
+      : attributeText(this.source, start, end);
   }
 
   #search(name: NameId): Int32Array {

@@ -29,8 +29,35 @@ const TAB = 0x09,
 const BUFFER_KEPT_BYTES = 4_194_304;
 /** The longest reference that can be valid, `&#x0010FFFF;` with some leading zeros; longer ones are refused. */
 const REFERENCE_BYTES_MAX = 32;
-/** References that leave white space behind: element-only content may hold them. */
-const WHITE_SPACE_REFERENCE = /^&#(?:x0*(?:20|9|[aAdD])|0*(?:32|9|10|13));$/;
+/** What references may leave behind in element-only content. */
+const isWhiteSpace = (code: number): boolean => code === SPACE || code === TAB || code === NEWLINE || code === RETURN;
+
+/** The number in bytes[start … end), NaN when there is none: decimal, or hexadecimal behind an x. */
+function codeIn(bytes: Uint8Array, start: number, end: number): number {
+  const hex = bytes[start] === LETTER_X;
+  let code = start + (hex ? 1 : 0) < end ? 0 : NaN;
+  for (let at = start + (hex ? 1 : 0); at < end; at++) {
+    const b = bytes[at]!;
+    const letter = b | 0x20;
+    const digit = b >= 0x30 && b <= 0x39 ? b - 0x30 : hex && letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : NaN;
+    code = code * (hex ? 16 : 10) + digit;
+  }
+  return code;
+}
+
+/** The predefined entities, `&lt;` and so on. */
+const PREDEFINED = ["<lt", ">gt", "&amp", `"quot`, "'apos"].map((row) => Buffer.from(row));
+
+/** The character of the predefined entity that bytes[start … end) name, NaN when there is none. */
+function predefinedIn(bytes: Uint8Array, start: number, end: number): number {
+  for (const row of PREDEFINED) {
+    if (row.length - 1 !== end - start) continue;
+    let i = 1;
+    while (i < row.length && row[i] === bytes[start + i - 1]) i++;
+    if (i === row.length) return row[0]!;
+  }
+  return NaN;
+}
 
 export abstract class Lexer {
   readonly document: XmlDocument;
@@ -45,6 +72,8 @@ export abstract class Lexer {
   /** End and hash of the name that `name` found. */
   protected nameEnd = 0;
   protected nameHash = 0;
+  /** Code point of the reference that was read last. */
+  #referenced = 0;
   /** How to read the value that `attributeValue` found: bits of FLAG. */
   protected valueFlags = 0;
   /** Where documents go that have no NUL behind them. */
@@ -92,9 +121,7 @@ export abstract class Lexer {
     }
     if (kind === BYTE.ampersand) {
       const end = this.#reference(at);
-      flags[this.current]! |= WHITE_SPACE_REFERENCE.test(this.document.latin.substring(at, end))
-        ? FLAG.marked
-        : FLAG.marked | FLAG.nonSpace;
+      flags[this.current]! |= isWhiteSpace(this.#referenced) ? FLAG.marked : FLAG.marked | FLAG.nonSpace;
       return end;
     }
     if (kind === BYTE.return) {
@@ -125,22 +152,17 @@ export abstract class Lexer {
     if (this.bytes[at + 1] === 0xbf && this.bytes[at + 2]! >= 0xbe) throw new ScanFault("XML-CHARACTER", at);
   }
 
-  /** One reference. @returns the offset behind its semicolon */
+  /** One reference, whose code point is kept in `#referenced`. @returns the offset behind its semicolon */
   #reference(at: number): number {
     const bytes = this.bytes;
     let end = at + 1;
     while (end - at < REFERENCE_BYTES_MAX && bytes[end] !== SEMICOLON && bytes[end] !== LESS && end < this.length)
       end++;
     if (bytes[end] !== SEMICOLON) throw new ScanFault("XML-REFERENCE", at);
-    const name = this.document.latin.substring(at + 1, end);
-    if (bytes[at + 1] === HASH) {
-      const hex = bytes[at + 2] === LETTER_X;
-      const digits = name.slice(hex ? 2 : 1);
-      if (!(hex ? /^[0-9a-fA-F]+$/ : /^[0-9]+$/).test(digits)) throw new ScanFault("XML-REFERENCE", at);
-      if (!isXmlCharacter(Number.parseInt(digits, hex ? 16 : 10))) throw new ScanFault("XML-CHARACTER", at);
-    } else if (name !== "amp" && name !== "lt" && name !== "gt" && name !== "quot" && name !== "apos") {
-      throw new ScanFault("XML-REFERENCE", at);
-    }
+    const code = bytes[at + 1] === HASH ? codeIn(bytes, at + 2, end) : predefinedIn(bytes, at + 1, end);
+    if (Number.isNaN(code)) throw new ScanFault("XML-REFERENCE", at);
+    if (!isXmlCharacter(code)) throw new ScanFault("XML-CHARACTER", at);
+    this.#referenced = code;
     return end + 1;
   }
 

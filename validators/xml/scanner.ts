@@ -373,11 +373,11 @@ export class Scanner extends Lexer {
   #declareNamespace(entry: NameEntry, prefix: number, start: number, end: number, mark: number): void {
     if (this.#namespaces.declared >= this.limits.namespaceDeclarations)
       throw new ScanFault("XML-LIMIT-NAMESPACES", start);
-    const written =
-      this.valueFlags === 0
-        ? this.document.source.toString("latin1", start, end)
-        : this.document.source.toString("utf8", start, end);
-    const uri = (this.valueFlags & FLAG.marked) === 0 ? written : attributeText(written);
+    const { source } = this.document;
+    const uri =
+      (this.valueFlags & FLAG.marked) !== 0
+        ? attributeText(source, start, end)
+        : source.toString(this.valueFlags === 0 ? "latin1" : "utf8", start, end);
     const declared =
       prefix === PREFIX.declaration ? PREFIX.default : this.#namespaces.prefix(this.#attributes.locals[entry]!);
     const fault = this.#namespaces.declare(declared, uri, mark);

@@ -127,3 +127,16 @@ test("a document is gone after the next scan into the same object, and none of i
   if (second.kind !== "document") throw new Error("refused");
   expect([second.document.text(0), second.document.attrValue(0, 0)]).toEqual(["two", "2"]);
 });
+
+test("text is what its markup stands for, also where it is long", () => {
+  const piece =
+    "&#65;&lt;&gt;&amp;&apos;&quot;&#xE9;&#x20AC;&#x1F600;é\r\n\r&#13;<!--x--><?x y?><![CDATA[&lt;\r\n]]]]><b c='>'>z</b>";
+  const said = "A<>&'\"é€😀é\n\n\r&lt;\n]]z";
+  for (const many of [1, 1_000]) {
+    const d = read(`<a v="${"&#65;\r\n\t&#10;é".repeat(many)}">${piece.repeat(many)}</a>`);
+    expect(d.text(0)).toBe(said.repeat(many));
+    expect(d.attrValue(0, 0)).toBe("A  \né".repeat(many));
+    expect(d.textNodes(0).join("")).toBe(said.replace("z", "").repeat(many));
+    expect(d.textNodes(0).length).toBe(2 * many);
+  }
+});
