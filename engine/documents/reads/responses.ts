@@ -5,6 +5,7 @@ import { LIMITS } from "../../base/limits.js";
 import { firstChars } from "../../base/text.js";
 import { isLostResponse, RESPONSE_CODES, RESPONSE_DELIVERY } from "../../lifecycle/response.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
+import { issueInstant } from "../../peppol/responses/application-response.js";
 import { listReceivedResponses } from "../../storage/documents/status-evidence.js";
 import { listServiceMessages } from "../../storage/documents/service-messages.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
@@ -34,6 +35,7 @@ interface ResponseView {
   readonly outcome: string | null;
   /** How far ours has come; null for a received one. */
   readonly delivery: "sent" | "queued" | "failed" | null;
+  /** When a received one says that it was made, else when it came; when the firm gave its own. */
   readonly respondedAt: string;
 }
 
@@ -58,7 +60,8 @@ async function toSent({ sql, sealer, validators }: ResponsePorts, id: string): P
   // One after the other: each is opened and read by a worker.
   for (const row of rows) {
     const payload = await openPayload(sealer, row.id, row.payloadKeyId, row.payloadSealed);
-    const answer = (await validators.response(payload))?.answer;
+    const facts = await validators.response(payload);
+    const answer = facts?.answer;
     const said = [answer?.description, ...(answer?.reasons ?? []).map(({ text }) => text)];
     const reason = [...new Set(said)].filter((text) => text !== undefined).join(" ");
     views.push({
@@ -69,7 +72,8 @@ async function toSent({ sql, sealer, validators }: ResponsePorts, id: string): P
       applied: row.outcome === "applied",
       outcome: row.outcome,
       delivery: null,
-      respondedAt: isoInstant(row.issuedAt ?? row.receivedAt),
+      // The row has the day alone, which is what puts answers in order; a time without a zone is no instant.
+      respondedAt: isoInstant(issueInstant(facts?.issueDate, facts?.issueTime) ?? row.receivedAt),
     });
   }
   return views;

@@ -86,7 +86,6 @@ export async function findOwedMls(sql: Sql, receivedId: string): Promise<OwedMls
 interface SealedResponse extends SealedStatus {
   /** Null while it is not followed yet. */
   readonly outcome: string | null;
-  readonly issuedAt: Instant | undefined;
   readonly receivedAt: Instant;
 }
 
@@ -95,17 +94,15 @@ export async function listReceivedResponses(sql: Sql, documentId: string, limit:
   const rows = await sql<
     (SealedRow & {
       readonly outcome: string | null;
-      readonly issued_at: Date | null;
       readonly received_at: Date;
     })[]
   >`
-    select id, code, payload_key_id, payload_sealed, payload_sha256, outcome, issued_at, received_at
+    select id, code, payload_key_id, payload_sealed, payload_sha256, outcome, received_at
     from inbound_status where document_id = ${documentId} and kind = 'invoice_response'
     order by received_at desc, id desc limit ${limit}`;
   return rows.reverse().map((row) => ({
     ...sealedOf(row),
     outcome: row.outcome,
-    issuedAt: row.issued_at?.getTime(),
     receivedAt: row.received_at.getTime(),
   }));
 }

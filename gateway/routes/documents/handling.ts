@@ -50,7 +50,9 @@ const response = z.object({
   applied: z.boolean().describe("Whether it counts; one that may not follow another is shown and changes nothing."),
   outcome: z.string().nullable().describe("What came of a received one."),
   delivery: z.enum(["sent", "queued", "failed"]).nullable().describe("How far the firm's own has come."),
-  respondedAt: z.iso.datetime(),
+  respondedAt: z.iso
+    .datetime()
+    .describe("When a received one says that it was made, else when it came; when the firm gave its own."),
 });
 
 const answerRows = (ports: HandlingPorts): readonly Route[] => [
