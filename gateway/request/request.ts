@@ -135,6 +135,10 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     return this.caller?.keyId ?? this.addressGroup;
   }
 
+  get givesBody(): boolean {
+    return this.head.method !== "HEAD";
+  }
+
   /** The abort signal of the request. It is made when a handler first asks for it, and most never do. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();

@@ -7,7 +7,7 @@ import type { BoxItemId, FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { BoxWish } from "../../engine/documents/box/create.js";
 import type { BoxStep } from "../../engine/documents/box/operate.js";
-import type { BoxDetail, BoxItem, BoxQuery } from "../../engine/documents/box/reads.js";
+import type { BoxAsked, BoxDetail, BoxItem } from "../../engine/documents/box/reads.js";
 import { ACTOR_TYPES, actorOf } from "../../engine/identity/audit.js";
 import type { Actor } from "../../engine/identity/audit.js";
 import { BOX_EVENTS, BOX_STATES } from "../../engine/lifecycle/box.js";
@@ -20,14 +20,14 @@ interface BoxPorts {
   create(wish: Omit<BoxWish, "audit">, actor: Actor): Promise<{ readonly item: BoxItem; readonly isNew: boolean }>;
   items(
     firmId: FirmId,
-    query: BoxQuery,
+    asked: BoxAsked,
   ): Promise<{
     readonly items: readonly BoxItem[];
     readonly total: number;
     readonly limit: number;
     readonly offset: number;
   }>;
-  item(firmId: FirmId, id: BoxItemId): Promise<BoxDetail>;
+  item(firmId: FirmId, asked: { readonly id: BoxItemId; readonly isShown: boolean }): Promise<BoxDetail>;
   operate(step: Omit<BoxStep, "audit">, actor: Actor): Promise<BoxItem>;
 }
 
@@ -202,8 +202,9 @@ const readRows = (ports: BoxPorts): readonly Route[] => [
         }),
       },
     },
-    handler: async ({ firm, query }) => {
+    handler: async ({ firm, query, givesBody }) => {
       const page = await ports.items(firm.firmId, {
+        isShown: givesBody,
         status: query.status,
         direction: query.direction,
         limit: query.limit ?? LIMITS.box_page_default,
@@ -222,9 +223,9 @@ const readRows = (ports: BoxPorts): readonly Route[] => [
     errors: ["NOT_FOUND", "TEMPORARY"],
     request: { params: itemPath },
     responses: { 200: { description: "The item, without its payload.", schema: detail } },
-    handler: async ({ firm, params }) => ({
+    handler: async ({ firm, params, givesBody }) => ({
       status: 200,
-      body: await ports.item(firm.firmId, params.itemId),
+      body: await ports.item(firm.firmId, { id: params.itemId, isShown: givesBody }),
     }),
   }),
 ];

@@ -293,8 +293,9 @@ const receiveRows = (ports: SapiPorts): readonly Route[] => [
       },
     },
     errors: ["REQUEST_INVALID", "TEMPORARY"],
-    handler: async ({ query, participant: reader }) => {
+    handler: async ({ query, participant: reader, givesBody }) => {
       const page = await ports.inbox.list({
+        isShown: givesBody,
         reader,
         status: query.status ?? "RECEIVED",
         limit: query.limit ?? LIMITS.receive_page_default,
@@ -316,9 +317,9 @@ const receiveRows = (ports: SapiPorts): readonly Route[] => [
     request: { params: receivedId },
     responses: { 200: { description: "The document with the full UBL.", schema: detail } },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ params, participant: reader }) => ({
+    handler: async ({ params, participant: reader, givesBody }) => ({
       status: 200,
-      body: { raw: await detailOf(await ports.inbox.read(reader, params.documentId)) },
+      body: { raw: await detailOf(await ports.inbox.read(reader, params.documentId, { isShown: givesBody })) },
       contentType: "application/json; charset=utf-8",
     }),
   }),

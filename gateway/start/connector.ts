@@ -16,6 +16,7 @@ import { stampOf } from "../../engine/identity/audit.js";
 import type { Actor } from "../../engine/identity/audit.js";
 import { readConnectorEvents } from "../../engine/documents/connector/events.js";
 import type { ConnectorEventsAsked } from "../../engine/documents/connector/events.js";
+import type { Giving } from "../../engine/documents/inbound/inbox.js";
 import { inboxPorts, sendPorts } from "./documents.js";
 import type { DocumentParts } from "./documents.js";
 import type { LookupParts } from "./lookup.js";
@@ -36,7 +37,8 @@ export const connectorDocumentPorts = (parts: ConnectorParts) => {
       ),
     documents: (customer: Customer, asked: ConnectorAsked) =>
       readConnectorDocuments({ ...parts, room }, customer, asked),
-    document: (customer: Customer, id: string) => readConnectorDocument({ ...parts, room }, customer, id),
+    document: (customer: Customer, id: string, giving?: Giving) =>
+      readConnectorDocument({ ...parts, room }, customer, id, giving),
     operate: ({ id, ...step }: Omit<StagedStep, "audit">, actor: Actor) =>
       parts.actors.ask(parts.document, id, "OperateStaged", { ...step, audit: stampOf(actor, parts.clock) }),
   };
@@ -44,7 +46,7 @@ export const connectorDocumentPorts = (parts: ConnectorParts) => {
 
 /** What belongs to a document, sent or received. */
 export const connectorRecordPorts = (parts: ConnectorParts) => ({
-  ubl: (customer: Customer, id: string) => readConnectorUbl(parts, customer, id),
+  ubl: (customer: Customer, id: string, giving: Giving) => readConnectorUbl(parts, customer, id, giving),
   evidence: (customer: Customer, id: string) => readConnectorEvidence(parts, customer, id),
   supportPacket: (customer: Customer, id: string) => readConnectorPacket(parts, customer, id),
   events: (customer: Customer, asked: ConnectorEventsAsked) => readConnectorEvents(parts, customer, asked),

@@ -12,7 +12,7 @@ import type { Log } from "../../engine/base/log.js";
 import type { Metrics } from "../../engine/base/metrics.js";
 import type { SendReply, SendRequest } from "../../engine/documents/accept/request.js";
 import type { DocumentWorkers } from "../../engine/documents/accept/validators.js";
-import type { Inbox } from "../../engine/documents/inbound/inbox.js";
+import type { Giving, Inbox } from "../../engine/documents/inbound/inbox.js";
 import type { Handed } from "../../engine/documents/send/handed.js";
 import { acknowledgeOwned } from "../../engine/documents/reads/acknowledge.js";
 import { readDocumentReceipt } from "../../engine/documents/reads/evidence.js";
@@ -104,8 +104,8 @@ export const lifecyclePorts = ({ sql, cursors }: DocumentParts) => ({
 export const outboxPorts = (parts: DocumentParts) => ({
   outbox: (firmId: FirmId, asked: OutboxAsked) => readOutbox(parts.sql, firmId, asked),
   statuses: (firmId: FirmId, ids: readonly DocumentId[]) => readSentStates(parts.sql, firmId, ids),
-  ubl: async (firmId: FirmId, id: string) =>
-    (await readSentUbl(parts, firmId, id)) ?? readReceivedUbl(parts, firmId, id as ReceivedDocumentId),
+  ubl: async (firmId: FirmId, id: string, giving: Giving) =>
+    (await readSentUbl(parts, firmId, id)) ?? readReceivedUbl(parts, firmId, id as ReceivedDocumentId, giving),
 });
 
 /** The mark goes to the actor of the participant that received the document. */
@@ -127,15 +127,15 @@ export const inboxPorts = (parts: DocumentParts) => ({
   inbox: (firmId: FirmId, asked: InboxAsked) => readFirmInbox(parts, firmId, asked),
   all: async (caller: Caller, asked: InboxAsked) =>
     readAllInboxes(parts, readableFirms(caller, parts.environment), asked),
-  detail: (firmId: FirmId, id: ReceivedDocumentId) => readReceivedDetail(parts, firmId, id),
+  detail: (firmId: FirmId, id: ReceivedDocumentId, giving: Giving) => readReceivedDetail(parts, firmId, id, giving),
   acknowledge: acknowledgeWith(parts),
 });
 
 /** The pull interface. */
 export const pullPorts = (parts: DocumentParts) => ({
   inbound: (firmId: FirmId, asked: ReceivedPullAsked) => pullInbound(parts, firmId, asked),
-  received: (firmId: FirmId, id: ReceivedDocumentId) => readPulledReceived(parts, firmId, id),
-  receivedUbl: (firmId: FirmId, id: ReceivedDocumentId) => readReceivedUbl(parts, firmId, id),
+  received: (firmId: FirmId, id: ReceivedDocumentId, giving: Giving) => readPulledReceived(parts, firmId, id, giving),
+  receivedUbl: (firmId: FirmId, id: ReceivedDocumentId, giving: Giving) => readReceivedUbl(parts, firmId, id, giving),
   acknowledge: acknowledgeWith(parts),
   outbound: (firmId: FirmId, asked: SentPullAsked) => pullOutbound(parts, firmId, asked),
   sent: (firmId: FirmId, id: DocumentId) => readPulledSent(parts.sql, firmId, id),

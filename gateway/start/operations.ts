@@ -120,11 +120,11 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     ...partners,
     keys: async (caller) => readKeys(sql, integratorOf(caller)),
   })),
-  plug(firmRoutes, ({ sql, cursors, environment, partners }) => ({
+  plug(firmRoutes, ({ sql, clock, cursors, environment, partners }) => ({
     ...partners,
     firms: (caller, page) => readFirms({ sql, cursors }, caller, page),
     firm: (caller, firmId) => readFirm({ sql, environment }, caller, firmId),
-    documents: (caller, firmId, asked) => readFirmDocuments({ sql, environment }, caller, firmId, asked),
+    documents: (caller, firmId, asked) => readFirmDocuments({ sql, clock, environment }, caller, firmId, asked),
   })),
   plug(consentRoutes, ({ sql, clock, partners }) => ({
     ...partners,
@@ -133,8 +133,8 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   })),
   plug(boxRoutes, ({ sql, sealer, clock, box }) => ({
     create: (wish, actor) => box.create({ ...wish, audit: stampOf(actor, clock) }),
-    items: (firmId, query) => readBoxItems(sql, firmId, query),
-    item: (firmId, id) => readBoxDetail({ sql, sealer }, firmId, id),
+    items: (firmId, query) => readBoxItems({ sql, clock }, firmId, query),
+    item: (firmId, asked) => readBoxDetail({ sql, sealer, clock }, firmId, asked),
     operate: (wish, actor) => box.operate({ ...wish, audit: stampOf(actor, clock) }),
   })),
   plug(sapiRoutes, ({ actors, participant, inbox }) => ({

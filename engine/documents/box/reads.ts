@@ -1,5 +1,6 @@
 /** Items as clients read them. @source spec/shapes.md, section 2 */
 import { isoInstant } from "../../base/clock.js";
+import type { Clock } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
 import type { BoxItemId, FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -7,6 +8,7 @@ import type { BoxEvent, BoxState } from "../../lifecycle/box.js";
 import type { TimelineKind } from "../../lifecycle/document.js";
 import { boxTimeline, findBoxItem, findBoxMetadata, lastAttempts, listBoxItems } from "../../storage/box/items.js";
 import type { BoxAttemptRow, BoxItemRow, BoxQuery, BoxTimelineRow } from "../../storage/box/items.js";
+import { markShown } from "../../storage/documents/received.js";
 import type { ActorType } from "../../storage/identity/audit.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
@@ -14,7 +16,10 @@ import type { Json, Sql } from "../../storage/sql.js";
 import { metadataContext } from "./create.js";
 import { BOX_KEPT } from "./retention.js";
 
-export type { BoxQuery } from "../../storage/box/items.js";
+/** One page of a list, and whether anybody is given it. */
+export interface BoxAsked extends BoxQuery {
+  readonly isShown: boolean;
+}
 
 /** Why an item ended, or waits. */
 interface BoxFault {
@@ -179,16 +184,17 @@ const documentIdsOf = (rows: readonly BoxItemRow[]): readonly string[] =>
 
 /** One page of a firm's items, newest first. @throws Refusal TEMPORARY */
 export async function readBoxItems(
-  sql: Sql,
+  { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
   firmId: FirmId,
-  query: BoxQuery,
+  { isShown, ...query }: BoxAsked,
 ): Promise<{
   readonly items: readonly BoxItem[];
   readonly total: number;
   readonly limit: number;
   readonly offset: number;
 }> {
-  const { rows, total } = await orTemporary(listBoxItems(sql, firmId, query));
+  const shownAt = isShown ? clock.now() : undefined;
+  const { rows, total } = await orTemporary(listBoxItems(sql, firmId, { ...query, shownAt }));
   const attempts = await orTemporary(lastAttempts(sql, documentIdsOf(rows), 1));
   const byDocument = new Map(attempts.map((attempt) => [attempt.documentId, attempt]));
   const items = rows.map((row) => itemOf(row, byDocument.get(row.documentId ?? "")));
@@ -232,13 +238,17 @@ const attemptOf = (attempt: BoxAttemptRow): BoxDetail["attempts"][number] => ({
   message: attempt.detail,
 });
 
-/** One item with its history; never its payload. @throws Refusal NOT_FOUND, TEMPORARY */
+/**
+ * One item with its history; never its payload. A received one has been received through an API from now on.
+ * @throws Refusal NOT_FOUND, TEMPORARY
+ */
 export async function readBoxDetail(
-  { sql, sealer }: { readonly sql: Sql; readonly sealer: Sealer },
+  { sql, sealer, clock }: { readonly sql: Sql; readonly sealer: Sealer; readonly clock: Clock },
   firmId: FirmId,
-  id: BoxItemId,
+  { id, isShown }: { readonly id: BoxItemId; readonly isShown: boolean },
 ): Promise<BoxDetail> {
   const row = await boxRow(sql, firmId, id);
+  if (row.isNew && isShown) await orTemporary(markShown(sql, { ids: [id], now: clock.now() }));
   const { documentIds, lines } = await orTemporary(boxTimeline(sql, id, LIMITS.box_timeline_max));
   const attempts = await orTemporary(lastAttempts(sql, documentIds, LIMITS.box_attempts_max));
   const stored = await orTemporary(findBoxMetadata(sql, id));

@@ -22,6 +22,7 @@ import type { DocumentSummary, DocumentWorkers } from "../accept/validators.js";
 import { kindOf, patternOf } from "../reads/kinds.js";
 import type { ListedKind } from "../reads/kinds.js";
 import { beginningOf, pageOf } from "../reads/places.js";
+import type { Giving } from "../inbound/inbox.js";
 import { settled } from "../reads/settled.js";
 
 /** Whose documents are read, and what the integrator calls the firm. */
@@ -162,8 +163,10 @@ export async function readConnectorDocument(
   ports: ConnectorReadPorts,
   customer: Customer,
   id: string,
+  { isShown = true }: Giving = {},
 ): Promise<ConnectorDocument> {
-  const row = await orTemporary(findConnectorDocument(ports.sql, customer.firmId, { id, now: ports.clock.now() }));
+  const shownAt = isShown ? ports.clock.now() : undefined;
+  const row = await orTemporary(findConnectorDocument(ports.sql, customer.firmId, { id, shownAt }));
   if (row === undefined) throw new Refusal("NOT_FOUND");
   return shownOf(ports, customer, row);
 }
@@ -173,14 +176,16 @@ export async function readConnectorUbl(
   ports: PayloadPorts & Pick<ConnectorReadPorts, "clock">,
   { firmId }: Customer,
   id: string,
+  { isShown = true }: Giving = {},
 ): Promise<Buffer> {
-  const row = await orTemporary(findConnectorDocument(ports.sql, firmId, { id, now: ports.clock.now() }));
+  const shownAt = isShown ? ports.clock.now() : undefined;
+  const row = await orTemporary(findConnectorDocument(ports.sql, firmId, { id, shownAt }));
   if (row === undefined) throw new Refusal("NOT_FOUND");
   return payloadOf(ports, firmId, id);
 }
 
 /** What is listed. */
-export interface ConnectorAsked {
+export interface ConnectorAsked extends Giving {
   readonly direction: ConnectorDocument["direction"] | undefined;
   readonly state: ConnectorState | undefined;
   readonly type: ConnectorType | undefined;
@@ -197,7 +202,7 @@ const FEEDS = { inbound: ["received"], outbound: ["sent"], both: ["received", "s
  * @throws Refusal REQUEST_INVALID for a cursor that is not of this list; TEMPORARY
  */
 export async function readConnectorDocuments(ports: ConnectorReadPorts, customer: Customer, asked: ConnectorAsked) {
-  const { direction, state, type, createdAfter, cursor, limit } = asked;
+  const { direction, state, type, createdAfter, cursor, limit, isShown = true } = asked;
   const list = `connector/${customer.firmId}`;
   if (cursor !== undefined && ports.cursors.open(list, cursor) === undefined)
     throw new Refusal("REQUEST_INVALID", [
@@ -213,7 +218,7 @@ export async function readConnectorDocuments(ports: ConnectorReadPorts, customer
     ...standing,
     received: direction === "outbound" ? [] : received,
     limit,
-    now: ports.clock.now(),
+    shownAt: isShown ? ports.clock.now() : undefined,
   };
   const feeds = FEEDS[direction ?? "both"];
   await settled(ports, { firms: { firmId: customer.firmId }, showsJudged: direction !== "outbound", feeds });

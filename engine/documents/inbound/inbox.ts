@@ -34,7 +34,12 @@ export interface Reader {
   readonly participantId: ParticipantId;
 }
 
-interface InboxRequest {
+/** Whether anybody is given what is read: the caller of HEAD is not. @default true */
+export interface Giving {
+  readonly isShown?: boolean | undefined;
+}
+
+interface InboxRequest extends Giving {
   readonly reader: Reader;
   readonly status: ReceivedState;
   readonly limit: number;
@@ -53,7 +58,7 @@ export interface Inbox {
   /** @throws Refusal REQUEST_INVALID for a page token that is not of this list; TEMPORARY */
   list(request: InboxRequest): Promise<InboxPage>;
   /** @throws Refusal NOT_FOUND; TEMPORARY */
-  read(reader: Reader, id: ReceivedDocumentId): Promise<ReceivedDocument>;
+  read(reader: Reader, id: ReceivedDocumentId, giving?: Giving): Promise<ReceivedDocument>;
 }
 
 const mailboxOf = ({ firmId, participantId }: Reader): Mailbox => ({
@@ -161,28 +166,28 @@ export function createInbox(ports: {
   }
 
   return {
-    list: async ({ reader, status, limit, pageToken }) => {
+    list: async ({ reader, status, limit, pageToken, isShown = true }) => {
       const mailbox = mailboxOf(reader);
       const list = listName(mailbox, status);
       const after = pageToken === undefined ? "0" : positionOf(cursors, list, pageToken);
       const heldSince = clock.now() - LIMITS.held_max_ms;
       const items = await settled({ ...mailbox, status, limit: limit + 1, after, heldSince });
       const documents = items.slice(0, limit);
-      await shown(documents);
+      if (isShown) await shown(documents);
       const last = documents.at(-1);
       return {
         documents,
         nextPageToken: items.length > limit && last !== undefined ? cursors.seal(list, last.position) : null,
       };
     },
-    read: async (reader, id) => {
+    read: async (reader, id, { isShown = true } = {}) => {
       const found = await orTemporary(findReceived(sql, mailboxOf(reader), id));
       if (found === undefined) throw new Refusal("NOT_FOUND");
       const { payloadSha256, payloadKeyId, payloadSealed, isNew, ...document } = found;
       const payload = await openPayload(sealer, id, payloadKeyId, payloadSealed);
       if ((await sha256InSlices(payload)) !== payloadSha256)
         throw new Error("the stored payload differs from its digest");
-      await shown([{ id, isNew }]);
+      if (isShown) await shown([{ id, isNew }]);
       return { ...document, payload };
     },
   };

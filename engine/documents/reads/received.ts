@@ -16,7 +16,7 @@ import {
 import type { FirmReceived, ReadFirms } from "../../storage/documents/firm-received.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
-import type { Inbox } from "../inbound/inbox.js";
+import type { Giving, Inbox } from "../inbound/inbox.js";
 import { kindOf, patternOf } from "./kinds.js";
 import type { ListedKind } from "./kinds.js";
 import { ownerOf } from "./marks.js";
@@ -83,16 +83,20 @@ const pulled = (row: FirmReceived) => ({
 });
 
 /** A page of an inbox. */
-export interface InboxAsked {
+export interface InboxAsked extends Giving {
   readonly status: ReceivedWord | undefined;
   readonly since: Instant | undefined;
   readonly offset: number;
   readonly limit: number;
 }
 
-async function readPage({ sql, clock }: ReceivedPorts, firms: ReadFirms, { status, ...page }: InboxAsked) {
+async function readPage(
+  { sql, clock }: ReceivedPorts,
+  firms: ReadFirms,
+  { status, isShown = true, ...page }: InboxAsked,
+) {
   const statuses = RECEIVED_STATES.filter((state) => status === undefined || WORDS[state] === status);
-  const query = { firms, statuses, ...page, now: clock.now() };
+  const query = { firms, statuses, ...page, shownAt: isShown ? clock.now() : undefined };
   await settled({ sql, clock }, { firms, showsJudged: statuses.includes("RECEIVED"), feeds: [] });
   const [rows, total] = await orTemporary(Promise.all([listFirmReceived(sql, query), countFirmReceived(sql, query)]));
   return {
@@ -115,15 +119,16 @@ export async function readAllInboxes(ports: ReceivedPorts, firms: ReadFirms, ask
   return { documents, ...page, has_more: hasMore };
 }
 
-/** A received document with the exact octets of its UBL; it has been received through an API from now on. */
+/** A received document with the exact octets of its UBL; whoever is given it has received it through an API. */
 async function readWhole(
   { sql, inbox }: { readonly sql: Sql; readonly inbox: Inbox },
   firmId: FirmId,
   id: ReceivedDocumentId,
+  giving?: Giving,
 ): Promise<{ readonly row: FirmReceived; readonly payload: Buffer }> {
   const { direction, participantId } = await ownerOf(sql, firmId, id);
   if (direction !== "inbound") throw new Refusal("NOT_FOUND");
-  const { payload } = await inbox.read({ firmId, participantId }, id);
+  const { payload } = await inbox.read({ firmId, participantId }, id, giving);
   const row = await orTemporary(findFirmReceived(sql, firmId, id));
   if (row === undefined) throw new Refusal("NOT_FOUND");
   return { row, payload };
@@ -134,8 +139,9 @@ export async function readReceivedDetail(
   ports: Parameters<typeof readWhole>[0],
   firmId: FirmId,
   id: ReceivedDocumentId,
+  giving?: Giving,
 ): Promise<{ readonly document: ReturnType<typeof listed>; readonly payload: Buffer }> {
-  const { row, payload } = await readWhole(ports, firmId, id);
+  const { row, payload } = await readWhole(ports, firmId, id, giving);
   return { document: listed(row), payload };
 }
 
@@ -144,19 +150,21 @@ export const readReceivedUbl = async (
   ports: Parameters<typeof readWhole>[0],
   firmId: FirmId,
   id: ReceivedDocumentId,
-): Promise<Buffer> => (await readWhole(ports, firmId, id)).payload;
+  giving?: Giving,
+): Promise<Buffer> => (await readWhole(ports, firmId, id, giving)).payload;
 
 /** One document of the pull. @throws Refusal NOT_FOUND, TEMPORARY */
 export async function readPulledReceived(
   ports: Parameters<typeof readWhole>[0],
   firmId: FirmId,
   id: ReceivedDocumentId,
+  giving?: Giving,
 ) {
-  return pulled((await readWhole(ports, firmId, id)).row);
+  return pulled((await readWhole(ports, firmId, id, giving)).row);
 }
 
 /** A page of a pull of what was received. */
-export interface ReceivedPullAsked {
+export interface ReceivedPullAsked extends Giving {
   readonly since: string | undefined;
   readonly limit: number;
   readonly kind: ListedKind | undefined;
@@ -170,7 +178,7 @@ export interface ReceivedPullAsked {
 export async function pullInbound(
   { sql, clock, cursors }: ReceivedPorts & { readonly cursors: Cursors },
   firmId: FirmId,
-  { since: given, limit, kind, sender }: ReceivedPullAsked,
+  { since: given, limit, kind, sender, isShown = true }: ReceivedPullAsked,
 ) {
   const list = `inbound/${firmId}`;
   const query = {
@@ -179,7 +187,7 @@ export async function pullInbound(
     type: patternOf(kind),
     senderKey: sender === undefined ? undefined : participantKey(sender),
     limit,
-    now: clock.now(),
+    shownAt: isShown ? clock.now() : undefined,
   };
   await settled({ sql, clock }, { firms: { firmId }, showsJudged: true, feeds: ["received"] });
   const rows = await orTemporary(pullReceived(sql, query));

@@ -1,11 +1,12 @@
 /** A document as a person reads it: drawn from its payload in a worker each time, so that nothing is kept twice. */
 import { Refusal } from "../../base/errors.js";
 import type { FirmId } from "../../base/ids.js";
+import type { Giving } from "../inbound/inbox.js";
 import type { DocumentWorkers, Shown, ViewOptions } from "../accept/validators.js";
 
 interface ViewPorts {
   /** The exact bytes of a document, sent or received; a received one has been shown from then on. @throws Refusal */
-  ubl(firmId: FirmId, id: string): Promise<Buffer>;
+  ubl(firmId: FirmId, id: string, giving: Giving): Promise<Buffer>;
   readonly validators: Pick<DocumentWorkers, "view">;
 }
 
@@ -19,9 +20,9 @@ export async function viewDocument(
   { ubl, validators }: ViewPorts,
   firmId: FirmId,
   id: string,
-  options: Omit<ViewOptions, "fairnessKey">,
+  { isShown, ...options }: Omit<ViewOptions, "fairnessKey"> & Giving,
 ): Promise<Shown> {
-  return viewPayload(validators, await ubl(firmId, id), { ...options, fairnessKey: firmId });
+  return viewPayload(validators, await ubl(firmId, id, { isShown }), { ...options, fairnessKey: firmId });
 }
 
 /** The same for a document that is not stored. @throws Refusal DOCUMENT_INVALID, TEMPORARY */

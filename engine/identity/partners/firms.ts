@@ -208,6 +208,8 @@ export interface FirmDocumentsAsked extends Omit<FirmDocumentQuery, "limit" | "o
   /** From 1. */
   readonly page: number;
   readonly pageSize: number;
+  /** Whether anybody is given the page. */
+  readonly isShown: boolean;
 }
 
 const documentOf = (row: FirmDocumentRow): FirmDocument => ({
@@ -223,19 +225,20 @@ const documentOf = (row: FirmDocumentRow): FirmDocument => ({
 });
 
 /**
- * What a firm sent and received.
+ * What a firm sent and received. What it received and is shown for the first time has been received through an API.
  * @throws Refusal NOT_FOUND, SCOPE_MISSING, TEMPORARY
  * @source spec/shapes.md, section 3
  */
 export async function readFirmDocuments(
-  ports: PartnerFirmPorts,
+  ports: PartnerFirmPorts & { readonly clock: Clock },
   caller: Caller,
   firmId: FirmId,
   asked: FirmDocumentsAsked,
 ): Promise<FirmDocumentPage> {
   await firmFor(ports, caller, firmId, "documents:read");
-  const { page, pageSize, ...filter } = asked;
-  const query = { ...filter, limit: pageSize, offset: (page - 1) * pageSize };
+  const { page, pageSize, isShown, ...filter } = asked;
+  const shownAt = isShown ? ports.clock.now() : undefined;
+  const query = { ...filter, limit: pageSize, offset: (page - 1) * pageSize, shownAt };
   const [rows, total] = await orTemporary(
     Promise.all([listFirmDocuments(ports.sql, firmId, query), countListedDocuments(ports.sql, firmId, query)]),
   );

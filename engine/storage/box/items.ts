@@ -7,6 +7,7 @@ import type { BoxEvent, BoxState } from "../../lifecycle/box.js";
 import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { ActorType, AuditStamp } from "../identity/audit.js";
 import { stampParameter } from "../identity/audit.js";
+import { markingShown } from "../documents/received.js";
 import { withWords } from "../keyring/words.js";
 import type { Json, Sql } from "../sql.js";
 
@@ -92,6 +93,8 @@ export interface BoxItemRow {
   readonly lastError: Json;
   readonly sentAt: Date | null;
   readonly receivedAt: Date | null;
+  /** Whether it was received and no API has shown it yet. */
+  readonly isNew: boolean;
   readonly cancelledAt: Date | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -133,7 +136,7 @@ const outboundColumns = (sql: Sql) => sql`
   coalesce(coalesce(i.due_at, d.next_attempt_at) <= clock_timestamp(), false) as "isDue",
   i.payload_gone as "isPayloadGone", i.locked_at as "lockedAt",
   i.attempts_before as "attemptsBefore", i.last_error as "lastError", i.sent_at as "sentAt",
-  null::timestamptz as "receivedAt", i.cancelled_at as "cancelledAt", i.created_at as "createdAt",
+  null::timestamptz as "receivedAt", false as "isNew", i.cancelled_at as "cancelledAt", i.created_at as "createdAt",
   i.updated_at as "updatedAt", d.id as "documentId", d.status as "documentStatus", d.attempts as "documentAttempts",
   d.status_reason as "documentReason", d.next_attempt_at as "documentNextAt",
   case when d.lease_owner is not null then d.attempted_at end as "documentLockedAt",
@@ -146,7 +149,7 @@ const inboundColumns = (sql: Sql) => sql`
   null::timestamptz as "scheduledFor", null::timestamptz as "dueAt", false as "isDue", false as "isPayloadGone",
   null::timestamptz as "lockedAt",
   0 as "attemptsBefore", null::jsonb as "lastError", null::timestamptz as "sentAt", r.received_at as "receivedAt",
-  null::timestamptz as "cancelledAt", r.received_at as "createdAt",
+  r.api_received_at is null as "isNew", null::timestamptz as "cancelledAt", r.received_at as "createdAt",
   greatest(r.received_at, r.acknowledged_at) as "updatedAt", r.id as "documentId", null::text as "documentStatus",
   null::integer as "documentAttempts", null::text as "documentReason", null::timestamptz as "documentNextAt",
   null::timestamptz as "documentLockedAt", r.as4_message_id as "as4MessageId"`;
@@ -169,15 +172,22 @@ const listed = (sql: Sql, firmId: FirmId, { status, direction }: BoxQuery) => {
   return isWanted.inbound ? inbound : sql`${outbound} and false`;
 };
 
-/** One page of a firm's items, and how many there are, counted up to LIMITS.box_counted_max. */
+/**
+ * One page of a firm's items, and how many there are, counted up to LIMITS.box_counted_max. What the page shows of what
+ * was received is marked.
+ * @param shownAt  undefined for a page that nobody is given
+ */
 export async function listBoxItems(
   sql: Sql,
   firmId: FirmId,
-  query: BoxQuery,
+  query: BoxQuery & { readonly shownAt: Instant | undefined },
 ): Promise<{ readonly rows: readonly BoxItemRow[]; readonly total: number }> {
   const page = await sql<{ readonly id: BoxItemId; readonly direction: BoxItemRow["direction"] }[]>`
-    select id, direction from (${listed(sql, firmId, query)}) as l
-    order by at desc, id desc limit ${query.limit} offset ${query.offset}`;
+    with page as materialized (
+      select id, direction, at from (${listed(sql, firmId, query)}) as l
+      order by at desc, id desc limit ${query.limit} offset ${query.offset}
+    ), marked as (${markingShown(sql, sql`select id from page where direction = 'inbound'`, query.shownAt)})
+    select id, direction from page order by at desc, id desc`;
   const counted = await sql<{ readonly total: number }[]>`
     select count(*)::integer as total from (
       select 1 from (${listed(sql, firmId, query)}) as l limit ${LIMITS.box_counted_max}) as c`;

@@ -14,6 +14,7 @@ import { numbered, openedNote } from "../keyring/facts.js";
 import type { WithFacts } from "../keyring/facts.js";
 import { openedWords } from "../keyring/words.js";
 import type { Json, Sql } from "../sql.js";
+import { markingShown } from "./received.js";
 
 /** A document of either direction without its content. */
 export interface ConnectorRow extends FeedPlace {
@@ -57,17 +58,17 @@ interface ConnectorQuery extends Showing {
   readonly received: readonly ReceivedState[];
 }
 
-/** How many are wanted, and when they are shown. */
+/** How many are wanted, and when they are shown; undefined for those that nobody is given. */
 interface Showing {
   readonly limit: number;
-  readonly now: Instant;
+  readonly shownAt: Instant | undefined;
 }
 
 /**
  * The rest of every document that `outbound` and `inbound` have found, one more than the limit. What is received and
- * shown for the first time is marked; a row that another statement holds at this moment is marked by that one.
+ * shown for the first time is marked.
  */
-const shown = (sql: Sql, { limit, now }: Showing) => sql`
+const shown = (sql: Sql, { limit, shownAt }: Showing) => sql`
   whole as (
     select o.transaction_id, o.position, d.id, 'outbound' as direction, d.status, d.status_reason, d.attempts, d.staged,
       d.erp_document_id as external_id, d.document_type_id, d.sender, d.receiver,
@@ -94,12 +95,7 @@ const shown = (sql: Sql, { limit, now }: Showing) => sql`
     select w.*, row_number() over (order by w.transaction_id, w.position) <= ${limit} as is_shown
     from whole as w order by w.transaction_id, w.position limit ${limit + 1}
   ), marked as (
-    update received_document set api_received_at = ${isoInstant(now)}
-    where id in (
-      select m.id from received_document as m
-      where m.id in (select id from page where is_shown and direction = 'inbound') and m.api_received_at is null
-      order by m.id for update skip locked
-    )
+    ${markingShown(sql, sql`select id from page where is_shown and direction = 'inbound'`, shownAt)}
   )
   select transaction_id::text as "transactionId", position::text as position, id, direction, status,
     status_reason as "statusReason", attempts, staged, external_id as "externalId",
@@ -131,7 +127,7 @@ const rowsOf = (sql: Sql, rows: readonly StoredRow[]): ConnectorRow[] =>
 export async function findConnectorDocument(
   sql: Sql,
   firmId: FirmId,
-  { id, now }: { readonly id: string; readonly now: Instant },
+  { id, shownAt }: { readonly id: string; readonly shownAt: Instant | undefined },
 ): Promise<ConnectorRow | undefined> {
   const rows = await sql<StoredRow[]>`
     with outbound as (
@@ -141,7 +137,7 @@ export async function findConnectorDocument(
       select '1'::xid8 as transaction_id, 1::bigint as position, r.id
       from received_document as r join participant as p on p.key = r.participant_key and p.firm_id = r.firm_id
       where r.id = ${id} and r.firm_id = ${firmId} and received_is_visible(r.status)
-    ), ${shown(sql, { limit: 1, now })}`;
+    ), ${shown(sql, { limit: 1, shownAt })}`;
   return rowsOf(sql, rows)[0];
 }
 

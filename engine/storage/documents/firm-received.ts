@@ -11,6 +11,7 @@ import type { FeedPlace } from "../events/feed.js";
 import { shownRows } from "../keyring/facts.js";
 import type { ShownFacts, WithFacts } from "../keyring/facts.js";
 import type { Sql } from "../sql.js";
+import { markingShown } from "./received.js";
 
 /** A received document as its firm may see it, without its content. */
 export interface FirmReceived extends ShownFacts {
@@ -66,14 +67,9 @@ const firmsOf = (sql: Sql, firms: ReadFirms) =>
 const isOneOf = (sql: Sql, firms: ReadFirms, id: postgres.PendingQuery<postgres.Row[]>) =>
   sql`exists (select 1 from (${firmsOf(sql, firms)}) as f where f.id = ${id})`;
 
-/** Marks what is shown for the first time; a row that another statement holds at this moment is marked by that one. */
-const marking = (sql: Sql, now: Instant) => sql`
-  update received_document set api_received_at = ${isoInstant(now)}
-  where id in (
-    select m.id from received_document as m
-    where m.id in (select id from listed where is_shown and "apiReceivedAt" is null)
-    order by m.id for update skip locked
-  )`;
+/** Marks what a page shows for the first time. */
+const marking = (sql: Sql, shownAt: Instant | undefined) =>
+  markingShown(sql, sql`select id from listed where is_shown and "apiReceivedAt" is null`, shownAt);
 
 /** One page of an inbox. */
 interface InboxPageQuery {
@@ -82,7 +78,8 @@ interface InboxPageQuery {
   readonly since: Instant | undefined;
   readonly offset: number;
   readonly limit: number;
-  readonly now: Instant;
+  /** Undefined for a page that nobody is given. */
+  readonly shownAt: Instant | undefined;
 }
 
 /** The mailboxes that are asked for: each participant of the firms in each of the states. */
@@ -152,13 +149,13 @@ const firstOf = (sql: Sql, query: InboxPageQuery, most: number) => sql`
 
 /** Oldest first, one row more than the limit where there is a next page. */
 export async function listFirmReceived(sql: Sql, query: InboxPageQuery): Promise<FirmReceived[]> {
-  const { offset, limit, now } = query;
+  const { offset, limit, shownAt } = query;
   const rows = await sql<WithFacts<FirmReceived>[]>`
     with ${firstOf(sql, query, offset + limit + 1)}, listed as materialized (
       select m.name as "firmName", m.position, row_number() over (order by m.position) <= ${limit} as is_shown,
         ${columns(sql)}
       from (select * from first order by position offset ${offset}) as m join received_document as r on r.id = m.row_id
-    ), marked as (${marking(sql, now)})
+    ), marked as (${marking(sql, shownAt)})
     select * from listed order by position`;
   return shownRows(sql, rows);
 }
@@ -192,7 +189,8 @@ interface ReceivedPullQuery {
   readonly type: string | undefined;
   readonly senderKey: string | undefined;
   readonly limit: number;
-  readonly now: Instant;
+  /** Undefined for a page that nobody is given. */
+  readonly shownAt: Instant | undefined;
 }
 
 /**
@@ -200,7 +198,7 @@ interface ReceivedPullQuery {
  * more. Rows of transactions that may still commit, and those after them, come later.
  */
 export async function pullReceived(sql: Sql, query: ReceivedPullQuery): Promise<(FirmReceived & FeedPlace)[]> {
-  const { firmId, after, since, type = null, limit, now } = query;
+  const { firmId, after, since, type = null, limit, shownAt } = query;
   const senderKey = query.senderKey ?? null;
   const from = since === undefined ? null : isoInstant(since);
   const rows = await sql<WithFacts<FirmReceived & FeedPlace>[]>`
@@ -221,7 +219,7 @@ export async function pullReceived(sql: Sql, query: ReceivedPullQuery): Promise<
         order by coalesce(d.feed_transaction_id, '1'::xid8), coalesce(d.feed_position, d.position)
         limit ${limit + 1}
       ) as q join received_document as r on r.id = q.row_id join firm as f on f.id = r.firm_id
-    ), marked as (${marking(sql, now)})
+    ), marked as (${marking(sql, shownAt)})
     select * from listed order by transaction_id, place`;
   return shownRows(sql, rows);
 }

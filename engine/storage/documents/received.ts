@@ -1,4 +1,6 @@
 /** Statements of the received document: store once, list, read, acknowledge. */
+import type postgres from "postgres";
+
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
@@ -247,18 +249,24 @@ interface Shown {
 }
 
 /**
- * Marks documents as received through an API, those of several answers by one statement; a row that another statement
- * holds now is marked by that one.
+ * Marks as received through an API what is given for the first time, in the statement that finds it; a row that another
+ * statement holds now is marked by that one.
+ * @param ids  a query of the ids of what is given, of one column
+ * @param shownAt  when; undefined where nothing is given, as to HEAD
  */
+export const markingShown = (sql: Sql, ids: postgres.PendingQuery<postgres.Row[]>, shownAt: Instant | undefined) => sql`
+  update received_document set api_received_at = ${shownAt === undefined ? null : isoInstant(shownAt)}
+  where id in (
+    select m.id from received_document as m
+    where ${shownAt !== undefined}::boolean and m.id in (${ids}) and m.api_received_at is null
+    order by m.id for update skip locked
+  )`;
+
+/** Marks documents as received through an API, those of several answers by one statement. */
 export const markShown = batched<Shown, true>(
   async (sql, items) => {
-    await sql`
-      update received_document set api_received_at = ${isoInstant(Math.max(...items.map(({ now }) => now)))}
-      where id in (
-        select m.id from received_document as m
-        where m.id = any (${items.flatMap(({ ids }) => ids)}::uuid[]) and m.api_received_at is null
-        order by m.id for update skip locked
-      )`;
+    const ids = items.flatMap((item) => item.ids);
+    await markingShown(sql, sql`select unnest(${ids}::uuid[])`, Math.max(...items.map(({ now }) => now)));
     return items.map(() => true);
   },
   { max: LIMITS.read_batch },

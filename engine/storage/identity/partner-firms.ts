@@ -4,6 +4,7 @@ import type { Instant } from "../../base/clock.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { numbered } from "../keyring/facts.js";
+import { markingShown } from "../documents/received.js";
 import type { WithFacts } from "../keyring/facts.js";
 import type { Json, Sql } from "../sql.js";
 import { stampParameter } from "./audit.js";
@@ -139,17 +140,25 @@ const documentsOf = (sql: Sql, firmId: FirmId, { direction, status, from, until 
       and (${before ?? null}::timestamptz is null or r.received_at < ${before ?? null}::timestamptz)`;
 };
 
-/** One page of a firm's documents, newest first. */
+/**
+ * One page of a firm's documents, newest first. What it shows of what was received is marked.
+ * @param shownAt  undefined for a page that nobody is given
+ */
 export async function listFirmDocuments(
   sql: Sql,
   firmId: FirmId,
-  query: FirmDocumentQuery,
+  query: FirmDocumentQuery & { readonly shownAt: Instant | undefined },
 ): Promise<FirmDocumentRow[]> {
+  const { limit, offset, shownAt } = query;
   const rows = await sql<WithFacts<FirmDocumentRow, "number">[]>`
-    select d.id, d.direction, d.status, d.document_type_id as "documentTypeId", d.process_id as "processId", d.sender,
-      d.receiver, d.facts, d.at as "createdAt"
-    from (${documentsOf(sql, firmId, query)}) as d
-    order by d.at desc, d.id desc limit ${query.limit} offset ${query.offset}`;
+    with page as materialized (
+      select d.id, d.direction, d.status, d.document_type_id as "documentTypeId", d.process_id as "processId", d.sender,
+        d.receiver, d.facts, d.at as "createdAt"
+      from (${documentsOf(sql, firmId, query)}) as d
+      order by d.at desc, d.id desc limit ${limit} offset ${offset}
+    ), marked as (${markingShown(sql, sql`select id from page where direction = 'inbound'`, shownAt)})
+    select id, direction, status, "documentTypeId", "processId", sender, receiver, facts, "createdAt"
+    from page order by "createdAt" desc, id desc`;
   return numbered(sql, rows, ({ id }) => id);
 }
 

@@ -6,6 +6,7 @@ import { z } from "zod";
 
 import type { FirmId, ReceivedDocumentId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import type { Giving } from "../../../engine/documents/inbound/inbox.js";
 import type { ConnectorEventsAsked, readConnectorEvents } from "../../../engine/documents/connector/events.js";
 import type { Customer } from "../../../engine/documents/connector/reads.js";
 import type { AcknowledgedReply } from "../../../engine/documents/reads/acknowledge.js";
@@ -25,7 +26,7 @@ import type { Route } from "../../contract/route.js";
 
 /** Each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
 interface RecordPorts {
-  ubl(customer: Customer, id: string): Promise<Buffer>;
+  ubl(customer: Customer, id: string, giving: Giving): Promise<Buffer>;
   evidence(customer: Customer, id: string): ReturnType<typeof readConnectorEvidence>;
   supportPacket(customer: Customer, id: string): ReturnType<typeof readConnectorPacket>;
   events(customer: Customer, asked: ConnectorEventsAsked): ReturnType<typeof readConnectorEvents>;
@@ -112,9 +113,9 @@ export const connectorRecordRoutes = (ports: RecordPorts): readonly Route[] => [
     request: { params: z.object({ documentId: uuid }) },
     responses: { 200: { description: "The exact octets.", contentType: "application/xml" } },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ params, firm }) => ({
+    handler: async ({ params, firm, givesBody }) => ({
       status: 200,
-      body: { raw: await ports.ubl(firm, params.documentId) },
+      body: { raw: await ports.ubl(firm, params.documentId, { isShown: givesBody }) },
       contentType: "application/xml",
     }),
   }),

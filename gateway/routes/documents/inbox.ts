@@ -5,6 +5,7 @@ import { PARTICIPANT_FORMS, parseReceivedDocumentId } from "../../../engine/base
 import type { FirmId, ReceivedDocumentId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { AcknowledgedReply } from "../../../engine/documents/reads/acknowledge.js";
+import type { Giving } from "../../../engine/documents/inbound/inbox.js";
 import { jsonWithText } from "../../../engine/documents/inbound/json-text.js";
 import { LISTED_KINDS } from "../../../engine/documents/reads/kinds.js";
 import { RECEIVED_WORDS } from "../../../engine/documents/reads/received.js";
@@ -24,7 +25,7 @@ interface InboxPorts {
   inbox(firmId: FirmId, asked: InboxAsked): ReturnType<typeof readFirmInbox>;
   /** Of all firms for which the caller may read at this moment. */
   all(caller: Caller, asked: InboxAsked): ReturnType<typeof readAllInboxes>;
-  detail(firmId: FirmId, id: ReceivedDocumentId): ReturnType<typeof readReceivedDetail>;
+  detail(firmId: FirmId, id: ReceivedDocumentId, giving: Giving): ReturnType<typeof readReceivedDetail>;
   /** Gives the mark to the actor of the participant that received the document. */
   acknowledge(firmId: FirmId, id: ReceivedDocumentId): Promise<AcknowledgedReply>;
 }
@@ -118,7 +119,10 @@ export const documentInboxRoutes = (ports: InboxPorts): readonly Route[] => [
       },
     },
     errors: ["REQUEST_INVALID", "TEMPORARY"],
-    handler: async ({ firm, query }) => ({ status: 200, body: await ports.inbox(firm.firmId, askedOf(query)) }),
+    handler: async ({ firm, query, givesBody }) => ({
+      status: 200,
+      body: await ports.inbox(firm.firmId, { ...askedOf(query), isShown: givesBody }),
+    }),
   }),
   route({
     ...COMMON,
@@ -139,7 +143,10 @@ export const documentInboxRoutes = (ports: InboxPorts): readonly Route[] => [
       },
     },
     errors: ["REQUEST_INVALID", "TEMPORARY"],
-    handler: async ({ caller, query }) => ({ status: 200, body: await ports.all(caller, askedOf(query)) }),
+    handler: async ({ caller, query, givesBody }) => ({
+      status: 200,
+      body: await ports.all(caller, { ...askedOf(query), isShown: givesBody }),
+    }),
   }),
   route({
     ...OF_FIRM,
@@ -157,8 +164,8 @@ export const documentInboxRoutes = (ports: InboxPorts): readonly Route[] => [
       },
     },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ firm, params: { id } }) => {
-      const { document, payload } = await ports.detail(firm.firmId, id);
+    handler: async ({ firm, params: { id }, givesBody }) => {
+      const { document, payload } = await ports.detail(firm.firmId, id, { isShown: givesBody });
       return {
         status: 200,
         body: { raw: await jsonWithText({ document }, { payload }) },

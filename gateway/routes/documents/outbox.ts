@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { DocumentId, FirmId } from "../../../engine/base/ids.js";
 import { PARTICIPANT_FORMS, parseDocumentId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import type { Giving } from "../../../engine/documents/inbound/inbox.js";
 import { LISTED_KINDS } from "../../../engine/documents/reads/kinds.js";
 import type { OutboxAsked, readOutbox, readSentStates } from "../../../engine/documents/reads/sent.js";
 import { OUTBOUND_STATES } from "../../../engine/lifecycle/document.js";
@@ -17,7 +18,7 @@ interface OutboxPorts {
   outbox(firmId: FirmId, asked: OutboxAsked): ReturnType<typeof readOutbox>;
   statuses(firmId: FirmId, ids: readonly DocumentId[]): ReturnType<typeof readSentStates>;
   /** The exact bytes of a sent or a received document. */
-  ubl(firmId: FirmId, id: string): Promise<Buffer>;
+  ubl(firmId: FirmId, id: string, giving: Giving): Promise<Buffer>;
 }
 
 const COMMON = {
@@ -137,9 +138,9 @@ export const documentOutboxRoutes = (ports: OutboxPorts): readonly Route[] => [
     request: { params: z.object({ id: uuid }) },
     responses: { 200: { description: "The UBL.", contentType: "application/xml" } },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ firm, params }) => ({
+    handler: async ({ firm, params, givesBody }) => ({
       status: 200,
-      body: { raw: await ports.ubl(firm.firmId, params.id) },
+      body: { raw: await ports.ubl(firm.firmId, params.id, { isShown: givesBody }) },
       contentType: "application/xml",
     }),
   }),

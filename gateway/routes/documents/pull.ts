@@ -7,6 +7,7 @@ import { z } from "zod";
 import { PARTICIPANT_FORMS, parseDocumentId, parseReceivedDocumentId } from "../../../engine/base/ids.js";
 import type { DocumentId, FirmId, ReceivedDocumentId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import type { Giving } from "../../../engine/documents/inbound/inbox.js";
 import type { AcknowledgedReply } from "../../../engine/documents/reads/acknowledge.js";
 import type { Envelope } from "../../../engine/documents/reads/evidence.js";
 import { LISTED_KINDS } from "../../../engine/documents/reads/kinds.js";
@@ -27,8 +28,8 @@ import type { Route } from "../../contract/route.js";
 /** Each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
 interface PullPorts {
   inbound(firmId: FirmId, asked: ReceivedPullAsked): ReturnType<typeof pullInbound>;
-  received(firmId: FirmId, id: ReceivedDocumentId): ReturnType<typeof readPulledReceived>;
-  receivedUbl(firmId: FirmId, id: ReceivedDocumentId): Promise<Buffer>;
+  received(firmId: FirmId, id: ReceivedDocumentId, giving: Giving): ReturnType<typeof readPulledReceived>;
+  receivedUbl(firmId: FirmId, id: ReceivedDocumentId, giving: Giving): Promise<Buffer>;
   /** Gives the mark to the actor of the participant that received the document. */
   acknowledge(firmId: FirmId, id: ReceivedDocumentId, reference: string | undefined): Promise<AcknowledgedReply>;
   outbound(firmId: FirmId, asked: SentPullAsked): ReturnType<typeof pullOutbound>;
@@ -129,9 +130,10 @@ const inboundRows = (ports: PullPorts): readonly Route[] => [
       200: { description: "One page.", schema: z.object({ documents: z.array(receivedItem), ...pageMembers }) },
     },
     errors: ["REQUEST_INVALID", "TEMPORARY"],
-    handler: async ({ firm, query }) => {
+    handler: async ({ firm, query, givesBody }) => {
       const { limit: most = LIMITS.pull_page_default, since: from, kind, sender } = query;
-      return { status: 200, body: await ports.inbound(firm.firmId, { since: from, limit: most, kind, sender }) };
+      const asked = { since: from, limit: most, kind, sender, isShown: givesBody };
+      return { status: 200, body: await ports.inbound(firm.firmId, asked) };
     },
   }),
   route({
@@ -143,7 +145,10 @@ const inboundRows = (ports: PullPorts): readonly Route[] => [
     request: { params: receivedPath },
     responses: { 200: { description: "The document without its UBL.", schema: receivedItem } },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ firm, params }) => ({ status: 200, body: await ports.received(firm.firmId, params.id) }),
+    handler: async ({ firm, params, givesBody }) => ({
+      status: 200,
+      body: await ports.received(firm.firmId, params.id, { isShown: givesBody }),
+    }),
   }),
   route({
     ...INBOUND,
@@ -155,9 +160,9 @@ const inboundRows = (ports: PullPorts): readonly Route[] => [
     request: { params: receivedPath },
     responses: { 200: { description: "The exact bytes as they were received.", contentType: "application/xml" } },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ firm, params }) => ({
+    handler: async ({ firm, params, givesBody }) => ({
       status: 200,
-      body: { raw: await ports.receivedUbl(firm.firmId, params.id) },
+      body: { raw: await ports.receivedUbl(firm.firmId, params.id, { isShown: givesBody }) },
       contentType: "application/xml",
     }),
   }),

@@ -1,6 +1,7 @@
 /** A document as a person reads it. @source spec/shapes.md, sections 6 and 9 */
 import { z } from "zod";
 
+import type { Giving } from "../../../engine/documents/inbound/inbox.js";
 import { viewPayload } from "../../../engine/documents/reads/view.js";
 import type { DocumentWorkers, Shown } from "../../../engine/documents/accept/validators.js";
 import { parseUuid } from "../../../engine/base/ids.js";
@@ -19,7 +20,7 @@ interface DocumentViewPorts extends Pick<DocumentWorkers, "view"> {
   document(
     firmId: FirmId,
     id: string,
-    options: { readonly language: Language; readonly format: "html" | "pdf" },
+    options: { readonly language: Language; readonly format: "html" | "pdf" } & Giving,
   ): Promise<Shown>;
 }
 
@@ -75,9 +76,9 @@ export const documentViewRoutes = (ports: DocumentViewPorts): readonly Route[] =
     request: { params: documentId, query: languageQuery },
     responses: { 200: { description: "The file.", contentType: "application/pdf" } },
     handler: async (request) => {
-      const { params, query, firm } = request;
+      const { params, query, firm, givesBody: isShown } = request;
       const language = query.lang ?? languageOf(request.header("accept-language"));
-      const { bytes, number } = await ports.document(firm.firmId, params.id, { language, format: "pdf" });
+      const { bytes, number } = await ports.document(firm.firmId, params.id, { language, format: "pdf", isShown });
       return {
         status: 200,
         body: { raw: bytes },
@@ -97,9 +98,9 @@ export const documentViewRoutes = (ports: DocumentViewPorts): readonly Route[] =
     request: { params: documentId, query: languageQuery },
     responses: { 200: { description: "The page.", contentType: "text/html" } },
     handler: async (request) => {
-      const { params, query, firm } = request;
+      const { params, query, firm, givesBody: isShown } = request;
       const language = query.lang ?? languageOf(request.header("accept-language"));
-      const { bytes } = await ports.document(firm.firmId, params.id, { language, format: "html" });
+      const { bytes } = await ports.document(firm.firmId, params.id, { language, format: "html", isShown });
       return {
         status: 200,
         body: { raw: bytes },

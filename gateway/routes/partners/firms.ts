@@ -204,9 +204,10 @@ const readRows = (ports: FirmRoutesPorts): readonly Route[] => [
       }),
     },
     responses: { 200: { description: "One page.", schema: documentPage } },
-    handler: async ({ caller, params, query }) => ({
+    handler: async ({ caller, params, query, givesBody }) => ({
       status: 200,
       body: await ports.documents(caller, params.id, {
+        isShown: givesBody,
         direction: query.direction,
         status: query.status,
         from: query.from,

@@ -6,8 +6,9 @@ import { createHash, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import type { FirmId } from "../../../engine/base/ids.js";
-import { accessToken, invoiceXml, sapi, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
+import { accessToken, http, invoiceXml, sapi, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
 import type { HttpAnswer, Mailbox, TestEngine } from "../../support/engines/engine.js";
+import { BUYER } from "../../support/callers/connector.js";
 import { eventually } from "../../support/eventually.js";
 import { serverForms } from "../../support/engines/gateway.js";
 import {
@@ -34,6 +35,8 @@ describe.each(serverForms)("reads of documents over %s", (form) => {
   /** Of the receiver's keys: its calls are spread over them, so that no rate limit answers in place of a row. */
   let receiverTokens: readonly string[];
   let turn = 0;
+  /** Of the integrator that acts for the receiver. */
+  let partner: string;
 
   beforeAll(async () => {
     t = await startTestEngine({ form });
@@ -43,9 +46,11 @@ describe.each(serverForms)("reads of documents over %s", (form) => {
       token: await accessToken(t.sandbox, t.sandbox.receiver),
     };
     receiverTokens = [receiver.token, (await newFirmKey(t, t.sandbox.receiver.firmId as FirmId)).token];
+    partner = await accessToken(t.sandbox, t.sandbox.integrator);
   });
   afterAll(() => t.stop());
 
+  const asPartner = (line: string): Promise<HttpAnswer> => api(t, partner, line);
   const asSender = (line: string, body?: unknown): Promise<HttpAnswer> =>
     api(t, sender.token, line, body === undefined ? {} : { body });
   const asReceiver = (line: string, body?: unknown): Promise<HttpAnswer> =>
@@ -575,6 +580,12 @@ describe.each(serverForms)("reads of documents over %s", (form) => {
     },
   );
 
+  /** When a received document was first shown through an API. */
+  const markedAt = async (id: string): Promise<number | null> => {
+    const [row] = await t.db.sql<{ at: Date | null }[]>`
+      select api_received_at as at from received_document where id = ${id}`;
+    return row?.at?.getTime() ?? null;
+  };
   /** Each way in which an API can hand a document over for the first time. */
   const FIRST: Readonly<Record<string, (id: string) => Promise<HttpAnswer>>> = {
     "the list of SAPI": () => sapi(t.sandbox, receiver, "GET", "/document/receive?limit=100"),
@@ -582,6 +593,12 @@ describe.each(serverForms)("reads of documents over %s", (form) => {
     "the inbox": () => asReceiver("GET /documents/inbox?limit=100&status=received"),
     "a document of the inbox": (id) => asReceiver(`GET /documents/inbox/${id}`),
     "its UBL": (id) => asReceiver(`GET /documents/${id}/ubl`),
+    "the pull": () => asReceiver("GET /inbound/documents?limit=500"),
+    "the documents of a firm": () => asPartner(`GET /firms/${t.sandbox.receiver.firmId}/documents?direction=inbound`),
+    "the Box": () => asReceiver("GET /box/items?direction=inbound"),
+    "an item of the Box": (id) => asReceiver(`GET /box/items/${id}`),
+    "the Connector": () => asPartner(`GET /connector/documents?customerRef=${BUYER}&direction=inbound&limit=100`),
+    "a document of the Connector": (id) => asPartner(`GET /connector/documents/${id}?customerRef=${BUYER}`),
     "a document of the pull": (id) => asReceiver(`GET /inbound/documents/${id}`),
     "an acknowledgement": (id) => asReceiver(`POST /inbound/documents/${id}/ack`),
   };
@@ -590,12 +607,7 @@ describe.each(serverForms)("reads of documents over %s", (form) => {
     "the first receipt of a document through an API, here %s, is marked once and stays",
     async (door) => {
       const { received } = await exchanged();
-      const marked = async () => {
-        const [row] = await t.db.sql<
-          { at: Date | null }[]
-        >`select api_received_at as at from received_document where id = ${received}`;
-        return row?.at?.getTime() ?? null;
-      };
+      const marked = () => markedAt(received);
       expect(await marked()).toBeNull();
       expect((await FIRST[door]?.(received))?.status).toBe(200);
       const first = await marked();
@@ -604,6 +616,37 @@ describe.each(serverForms)("reads of documents over %s", (form) => {
       expect(await marked()).toBe(first);
     },
   );
+
+  // D-172: "What is first in a list or shown through any API is marked before it is given"; HEAD is given nothing
+  test("HEAD gives no document, and marks none", async () => {
+    const { received } = await exchanged();
+    const heads: readonly (readonly [string, string])[] = [
+      ...[
+        "/documents/inbox?limit=100",
+        `/documents/inbox/${received}`,
+        `/documents/${received}/ubl`,
+        `/documents/${received}/html`,
+        "/inbound/documents?limit=500",
+        `/inbound/documents/${received}`,
+        `/inbound/documents/${received}/ubl`,
+        "/box/items?direction=inbound",
+        `/box/items/${received}`,
+      ].map((path) => [receiver.token, path] as const),
+      ...[
+        `/firms/${t.sandbox.receiver.firmId}/documents?direction=inbound`,
+        `/connector/documents?customerRef=${BUYER}&direction=inbound&limit=100`,
+        `/connector/documents/${received}?customerRef=${BUYER}`,
+        `/connector/documents/${received}/ubl?customerRef=${BUYER}`,
+      ].map((path) => [partner, path] as const),
+    ];
+    for (const [token, path] of heads) {
+      const answer = await http("HEAD", `${t.sandbox.baseUrl}${path}`, { authorization: `Bearer ${token}` });
+      expect([path, answer.status, answer.text]).toEqual([path, 200, ""]);
+    }
+    for (const path of ["/document/receive?limit=100", `/document/receive/${received}`])
+      expect([path, (await sapi(t.sandbox, receiver, "HEAD", path)).status]).toEqual([path, 200]);
+    expect(await markedAt(received)).toBeNull();
+  });
 
   test("a page marks what it shows, and not the document behind it", async () => {
     const [first, second] = [await exchanged(), await exchanged()];

@@ -87,7 +87,7 @@ const page = async (offset: number, limit: number): Promise<readonly string[]> =
     since: undefined,
     offset,
     limit,
-    now: systemClock.now(),
+    shownAt: systemClock.now(),
   });
   return rows.map(({ id }) => id);
 };
@@ -128,7 +128,7 @@ test("what came since an instant is found without reading what came before, and 
       join participant as p on p.firm_id = ${firmId}
     order by r.n`;
   await sql`analyze`;
-  const asked = { firms: { firmId }, statuses: ["RECEIVED"], offset: 0, limit: 100, now } as const;
+  const asked = { firms: { firmId }, statuses: ["RECEIVED"], offset: 0, limit: 100, shownAt: now } as const;
   const before = await readEntries();
   const since = now - 2 * HOUR - 1;
   const rows = await listFirmReceived(sql, { ...asked, since });

@@ -109,7 +109,7 @@ export async function http(
   const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) });
   const text = await response.text();
   let json: Record<string, unknown> = {};
-  if (response.headers.get("content-type")?.includes("json") === true)
+  if (method !== "HEAD" && response.headers.get("content-type")?.includes("json") === true)
     json = JSON.parse(text) as Record<string, unknown>;
   return { status: response.status, headers: response.headers, text, json };
 }

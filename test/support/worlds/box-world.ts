@@ -116,7 +116,7 @@ export async function boxWorld(): Promise<BoxWorld> {
           ...wish,
         },
       ),
-    item: (id) => readBoxDetail({ sql, sealer }, firmId, id),
+    item: (id) => readBoxDetail({ sql, sealer, clock: systemClock }, firmId, { id, isShown: true }),
     operate: async (owner, operation, id) => {
       const receivedAt = systemClock.now();
       const scheduledFor = operation === "schedule" ? receivedAt + HOUR_MS : undefined;
