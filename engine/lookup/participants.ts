@@ -20,9 +20,17 @@ import type { FoundAccessPoint, LookupSource, Network, NetworkAnswer } from "./n
 /** What is asked of a participant. */
 interface ParticipantAsked {
   readonly participant: ParticipantId;
-  /** With or without scheme; the first that is taken counts. @default an invoice of Peppol BIS Billing */
-  readonly documentTypes?: readonly string[];
-  /** With or without scheme. @default any */
+  /** The first that is taken counts. @default an invoice of Peppol BIS Billing, in its process */
+  readonly documentTypes?: readonly AskedType[];
+  /** With or without scheme; that of all types. @default what each type names */
+  readonly processId?: string;
+}
+
+/** A document type that is asked about. */
+export interface AskedType {
+  /** With or without scheme. */
+  readonly documentTypeId: string;
+  /** @default any */
   readonly processId?: string;
 }
 
@@ -72,6 +80,8 @@ interface Judged extends NetworkAnswer {
   readonly documentTypeId: string;
   readonly supported: readonly string[];
   readonly matched: string | undefined;
+  /** The process in which it was asked about; undefined for any. */
+  readonly askedProcess: string | undefined;
 }
 
 /** Makes the look-ups. */
@@ -135,11 +145,12 @@ const overBudget = (retryAfter_s: number): Refusal =>
   });
 
 /** What is known while nobody has answered. */
-const unanswered = ({ documentTypes = [] }: ParticipantAsked, reason: string): Judged => ({
+const unanswered = ({ documentTypes = [], processId }: ParticipantAsked, reason: string): Judged => ({
   found: false,
   status: "lookup_failed",
   reason,
-  documentTypeId: canonicalDocumentTypeId(documentTypes[0] ?? INVOICE.documentTypeId),
+  documentTypeId: canonicalDocumentTypeId((documentTypes[0] ?? INVOICE).documentTypeId),
+  askedProcess: processId === undefined ? undefined : canonicalProcessId(processId),
   supported: [],
   matched: undefined,
   accessPoint: undefined,
@@ -153,12 +164,18 @@ async function judge(network: Network, asked: ParticipantAsked, mayAsk: () => bo
   if (group.kind === "failed") return unanswered(asked, group.reason);
   if (group.kind === "no_participant")
     return { ...unanswered(asked, "not_registered"), status: "participant_not_found" };
-  const wanted = (asked.documentTypes ?? [INVOICE.documentTypeId]).map(canonicalDocumentTypeId);
+  const wanted = (asked.documentTypes ?? [INVOICE]).map((type: AskedType) => {
+    const process = asked.processId ?? type.processId;
+    return {
+      documentTypeId: canonicalDocumentTypeId(type.documentTypeId),
+      askedProcess: process === undefined ? undefined : canonicalProcessId(process),
+    };
+  });
   const supported = [...group.documentTypes].sort();
   let last: Judged | undefined;
-  for (const documentTypeId of wanted) {
+  for (const { documentTypeId, askedProcess } of wanted) {
     const match = matchDocumentType(supported, documentTypeId);
-    const common = { found: true, documentTypeId, supported };
+    const common = { found: true, documentTypeId, askedProcess, supported };
     const answer: NetworkAnswer =
       match === undefined
         ? { status: "document_type_not_supported", reason: "not_published", accessPoint: undefined, process: undefined }
@@ -167,7 +184,7 @@ async function judge(network: Network, asked: ParticipantAsked, mayAsk: () => bo
               participant,
               documentType: match.value,
               documentTypeScheme: match.scheme,
-              ...(asked.processId === undefined ? {} : { process: canonicalProcessId(asked.processId) }),
+              ...(askedProcess === undefined ? {} : { process: askedProcess }),
             },
             mayAsk,
           );
@@ -199,7 +216,7 @@ function foundOf(
     supportedDocumentTypes: [...judged.supported],
     matchedDocumentType: status === "ready" ? (judged.matched ?? null) : null,
     documentTypeId: judged.documentTypeId,
-    processId: judged.process ?? (asked.processId === undefined ? null : canonicalProcessId(asked.processId)),
+    processId: judged.process ?? judged.askedProcess ?? null,
     internal,
     source,
     temporaryFailure: status === "lookup_failed",

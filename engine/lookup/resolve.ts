@@ -74,7 +74,7 @@ export async function resolveRecipient(
   if (id === undefined) return { company, participant: undefined, nextAction: NO_PARTICIPANT };
   const participant = await participants.one(key, {
     participant: id,
-    ...(documentTypeId === undefined ? {} : { documentTypes: [documentTypeId] }),
+    ...(documentTypeId === undefined ? {} : { documentTypes: [{ documentTypeId }] }),
     ...(processId === undefined ? {} : { processId }),
   });
   return { company, participant, nextAction: NEXT_ACTIONS[participant.routingStatus] };

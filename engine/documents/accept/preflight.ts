@@ -1,12 +1,12 @@
 /** What would become of a document if it were sent now. Nothing is written. */
 import type { ErrorDetail, Refusal } from "../../base/errors.js";
-import type { Capability } from "../../peppol/discovery/acceptance.js";
+import type { Recipient } from "../../peppol/discovery/acceptance.js";
 import { findPrecedent } from "../../storage/documents/documents.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { DOORS } from "./doors.js";
 import type { HashedRequest, SendRequest } from "./request.js";
-import { capabilityOf, hashed, judgeSend, refusalOfConflict } from "./send.js";
+import { hashed, judgeSend, recipientOf, refusalOfConflict } from "./send.js";
 import type { SendPorts } from "./send.js";
 import { refuseSend } from "./send-checks.js";
 
@@ -17,7 +17,7 @@ interface Preflight {
   /** What the rules only warn of. */
   readonly warnings: readonly ErrorDetail[];
   /** Undefined for a document that cannot be read: nobody knows what to ask the recipient for. */
-  readonly capability: Capability | undefined;
+  readonly recipient: Recipient | undefined;
   /** The conflict with an earlier document; undefined when there is none, also where the request is its repeat. */
   readonly conflict: Refusal | undefined;
 }
@@ -35,7 +35,7 @@ export async function preflight(ports: PreflightPorts, asked: SendRequest): Prom
     warnings: inspection.findings
       .filter(({ severity }) => severity === "warning" || severity === "information")
       .map(({ ruleId, severity, location, message }) => ({ ruleId, severity, location, message })),
-    capability: inspection.facts === undefined ? undefined : await capabilityOf(ports, request),
+    recipient: inspection.facts === undefined ? undefined : await recipientOf(ports, request),
     conflict: await conflictOf(ports.sql, request),
   };
 }

@@ -12,7 +12,7 @@ import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
 import { traceAccepted } from "../../base/tracing/tracing.js";
 import { canonicalDocumentTypeId, canonicalProcessId } from "../../peppol/envelope/identifiers.js";
-import type { Capability, Recipients } from "../../peppol/discovery/acceptance.js";
+import type { Capability, Recipient, Recipients } from "../../peppol/discovery/acceptance.js";
 import { createAcceptBatches } from "../../storage/documents/accept-batches.js";
 import type { AcceptBatches } from "../../storage/documents/accept-batches.js";
 import { findDocument, findPrecedent } from "../../storage/documents/documents.js";
@@ -269,7 +269,7 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRe
       await keep(ports, await newDocument(ports, id, request, { inspection, capability: "unknown" }), refusal);
     throw refusal;
   }
-  const capability = await capabilityOf(ports, request);
+  const { capability } = await recipientOf(ports, request);
   const lacking = refusalOfRecipient(capability);
   if (lacking !== undefined) {
     const stored = await precedentOf(ports, request, "payload");
@@ -289,12 +289,12 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRe
 }
 
 /** Whether the recipient takes what a request declares, or its document says of itself. @throws Refusal TEMPORARY */
-export const capabilityOf = (
+export const recipientOf = (
   { recipients }: Pick<SendPorts, "recipients">,
   request: Pick<CompleteRequest, "receiver" | "documentTypeId" | "processId">,
-): Promise<Capability> =>
+): Promise<Recipient> =>
   orTemporary(
-    recipients.capability(request.receiver, {
+    recipients.recipient(request.receiver, {
       documentTypeId: canonicalDocumentTypeId(request.documentTypeId),
       processId: canonicalProcessId(request.processId),
     }),

@@ -67,7 +67,7 @@ async function judgeAgain(ports: StagedPorts, { firmId, id, receivedAt }: Staged
     meaning: () => [],
   });
   const refusal =
-    judged.refusal ?? (judged.capability === undefined ? undefined : refusalOfRecipient(judged.capability));
+    judged.refusal ?? (judged.recipient === undefined ? undefined : refusalOfRecipient(judged.recipient.capability));
   if (refusal === undefined) return;
   const isSelfBilling = senderRole(documentTypeId) === "customer";
   const words = memberNames.json((finding) => fieldOf(finding, isSelfBilling));

@@ -124,7 +124,7 @@ interface HandedPreflight {
   readonly errors: readonly ErrorDetail[];
   readonly warnings: readonly ErrorDetail[];
   /** Undefined where nobody knows what to ask for: the document cannot be read. */
-  readonly capability: Awaited<ReturnType<typeof preflight>>["capability"];
+  readonly recipient: Awaited<ReturnType<typeof preflight>>["recipient"];
   /** What stands in its way, though it is valid: its number is taken, or its key. */
   readonly conflict: Refusal | undefined;
 }
@@ -140,13 +140,13 @@ export async function preflightHanded(
   const { document, problems, renamed } = made;
   const doubts = problems.filter((problem) => !isFault(problem));
   if (document === undefined)
-    return { errors: problems.filter(isFault), warnings: doubts, capability: undefined, conflict: undefined };
+    return { errors: problems.filter(isFault), warnings: doubts, recipient: undefined, conflict: undefined };
   const judged = await preflight(ports, requestOf(facts, made, { document, own }));
   const errors = judged.refusal === undefined ? [] : inMembers(judged.refusal, renamed).details.filter(isFault);
   return {
     errors,
     warnings: [...doubts, ...judged.warnings.map(renamed)],
-    capability: judged.capability,
+    recipient: judged.recipient,
     conflict: judged.conflict,
   };
 }

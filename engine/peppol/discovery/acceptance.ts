@@ -7,6 +7,8 @@ import type { Clock, Instant } from "../../base/clock.js";
 import { participantKey } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import { ROUTING } from "./routing.js";
+import type { RoutingStatus } from "./routing.js";
 
 /**
  * What is known of a recipient before a 202. `unknown` means that the look-up failed: the document is accepted, and its
@@ -14,12 +16,18 @@ import { LIMITS } from "../../base/limits.js";
  */
 export type Capability = "accepts" | "not_accepted" | "process_not_accepted" | "unregistered" | "unknown";
 
+/** What a look-up has found of a recipient, and what that means for a document that is offered to it. */
+export interface Recipient {
+  readonly status: RoutingStatus;
+  readonly capability: Capability;
+}
+
 /** Answers before a 202 whether a recipient takes a document. */
 export interface Recipients {
-  capability(
+  recipient(
     receiver: ParticipantId,
     offered: { readonly documentTypeId: string; readonly processId: string },
-  ): Promise<Capability>;
+  ): Promise<Recipient>;
   /** Forgets what is known of a participant: its registration has changed here. */
   forget(receiver: string): void;
 }
@@ -42,6 +50,9 @@ function byType(accepted: NonNullable<Awaited<ReturnType<FindAccepted>>>): Map<s
   return types;
 }
 
+/** What a finding means where nothing else is known. */
+export const meaningOf = (status: RoutingStatus): Recipient => ({ status, capability: ROUTING[status].capability });
+
 /** Remembers answers for LIMITS.recipient_cache_ms, at most LIMITS.recipient_cache_entries of them. */
 export function createRecipients(find: FindAccepted, clock: Clock): Recipients {
   const known = new BoundedMap<string, Known>(LIMITS.recipient_cache_entries);
@@ -56,15 +67,15 @@ export function createRecipients(find: FindAccepted, clock: Clock): Recipients {
   }
 
   return {
-    capability: async (receiver, { documentTypeId, processId }) => {
+    recipient: async (receiver, { documentTypeId, processId }) => {
       const key = participantKey(receiver);
       const remembered = known.get(key);
       const { types } =
         remembered !== undefined && remembered.until > clock.monotonic() ? remembered : await lookUp(key);
-      if (types === undefined) return "unregistered";
+      if (types === undefined) return meaningOf("participant_not_found");
       const processes = types.get(documentTypeId);
-      if (processes === undefined) return "not_accepted";
-      return processes.has(processId) ? "accepts" : "process_not_accepted";
+      if (processes === undefined) return meaningOf("document_type_not_supported");
+      return meaningOf(processes.has(processId) ? "ready" : "process_not_supported");
     },
     forget: (receiver) => {
       known.delete(receiver.toLowerCase());

@@ -9,7 +9,9 @@ import type { SendReply } from "../../../engine/documents/accept/request.js";
 import type { BatchReply } from "../../../engine/documents/send/batch.js";
 import type { Handed } from "../../../engine/documents/send/handed.js";
 import type { preflightHanded, SendFacts } from "../../../engine/documents/send/send.js";
-import type { Capability } from "../../../engine/peppol/discovery/acceptance.js";
+import type { Capability, Recipient } from "../../../engine/peppol/discovery/acceptance.js";
+import { ROUTING_STATUSES } from "../../../engine/peppol/discovery/routing.js";
+import type { RoutingStatus } from "../../../engine/peppol/discovery/routing.js";
 import { SEVERITIES } from "../../../validators/report.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
@@ -22,14 +24,6 @@ interface SendPorts {
   /** Writes nothing. @throws Refusal */
   preflight(handed: Handed, facts: SendFacts): ReturnType<typeof preflightHanded>;
 }
-
-const ROUTING_STATUSES = [
-  "ready",
-  "participant_not_found",
-  "document_type_not_supported",
-  "process_not_supported",
-  "lookup_failed",
-] as const;
 
 const COMMON = {
   mounts: ["/api/v1"],
@@ -209,17 +203,20 @@ const preflighted = z.object({
     .describe("Why a valid document would be refused: its number or its key is taken."),
 });
 
-/** @source spec/rulings.md, section 13, Peppol lookup: routingStatus; what a recipient lacks is told before a send */
-const RECIPIENTS = {
-  accepts: { found: true, accepts: true, routingStatus: "ready" },
-  not_accepted: { found: true, accepts: false, routingStatus: "document_type_not_supported" },
-  process_not_accepted: { found: true, accepts: false, routingStatus: "process_not_supported" },
-  unregistered: { found: false, accepts: false, routingStatus: "participant_not_found" },
-  unknown: { found: false, accepts: false, routingStatus: "lookup_failed" },
-} as const satisfies Record<Capability, z.input<typeof preflighted>["recipient"]>;
-const UNASKED = { found: false, accepts: false, routingStatus: null };
+/** With these nobody is known to be there. */
+const UNFOUND: readonly RoutingStatus[] = ["participant_not_found", "lookup_failed"];
 /** With these a send is refused; the others are tried by its attempts. */
 const HOPELESS: readonly (Capability | undefined)[] = ["not_accepted", "process_not_accepted"];
+
+/** The finding as look-ups tell it. @source spec/rulings.md, section 13, Peppol lookup: routingStatus */
+const recipientShown = (recipient: Recipient | undefined): z.input<typeof preflighted>["recipient"] =>
+  recipient === undefined
+    ? { found: false, accepts: false, routingStatus: null }
+    : {
+        found: !UNFOUND.includes(recipient.status),
+        accepts: recipient.status === "ready",
+        routingStatus: recipient.status,
+      };
 
 /** A finding as it is shown. */
 function shownOf({ severity, ...detail }: ErrorDetail): z.input<typeof finding> {
@@ -230,12 +227,12 @@ function shownOf({ severity, ...detail }: ErrorDetail): z.input<typeof finding> 
 function preflightOf({
   errors,
   warnings,
-  capability,
+  recipient,
   conflict,
 }: Awaited<ReturnType<typeof preflightHanded>>): z.input<typeof preflighted> {
   const valid = errors.length === 0;
   return {
-    ready: valid && conflict === undefined && !HOPELESS.includes(capability),
+    ready: valid && conflict === undefined && !HOPELESS.includes(recipient?.capability),
     validation: {
       valid,
       errorCount: errors.length,
@@ -243,7 +240,7 @@ function preflightOf({
       errors: errors.map(shownOf),
       warnings: warnings.map(shownOf),
     },
-    recipient: capability === undefined ? UNASKED : RECIPIENTS[capability],
+    recipient: recipientShown(recipient),
     conflict: conflict === undefined ? null : { code: ERRORS[conflict.reason].enterprise, message: conflict.message },
   };
 }

@@ -5,9 +5,11 @@ import { Refusal } from "../../../engine/base/errors.js";
 import { PARTICIPANT_FORMS, parseParticipantId, participantParts } from "../../../engine/base/ids.js";
 import type { ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { kindOf, LISTED_KINDS } from "../../../engine/documents/reads/kinds.js";
 import { LOOKUP_SOURCES } from "../../../engine/lookup/network.js";
-import type { ParticipantFound, ParticipantLookups } from "../../../engine/lookup/participants.js";
+import type { AskedType, ParticipantFound, ParticipantLookups } from "../../../engine/lookup/participants.js";
 import { ROUTING_STATUSES } from "../../../engine/peppol/discovery/routing.js";
+import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifiers.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -84,7 +86,7 @@ const oneRow = (ports: ParticipantLookups): Route =>
     path: "/peppol/participants/{scheme}/{identifier}",
     summary: "Whether a participant is on the network, and where its documents go",
     description:
-      "Asked about an invoice of Peppol BIS Billing unless documentTypeId names another type. Answers are remembered for some minutes.",
+      "Asked about an invoice of Peppol BIS Billing, in its process, unless documentTypeId names another type. Answers are remembered for some minutes.",
     errors: ["REQUEST_INVALID", "TEMPORARY"],
     request: {
       params: z.object({ scheme: z.string(), identifier: z.string() }),
@@ -97,7 +99,7 @@ const oneRow = (ports: ParticipantLookups): Route =>
     handler: async ({ caller, params, query }) => {
       const found = await ports.one(caller.keyId, {
         participant: participantOf(params),
-        ...(query.documentTypeId === undefined ? {} : { documentTypes: [query.documentTypeId] }),
+        ...(query.documentTypeId === undefined ? {} : { documentTypes: [{ documentTypeId: query.documentTypeId }] }),
         ...(query.processId === undefined ? {} : { processId: query.processId }),
       });
       return { status: statusOf(found), body: shown(found) };
@@ -137,7 +139,7 @@ const batchRow = (ports: ParticipantLookups): Route =>
     handler: async ({ caller, body }) => {
       const asked = body.participants.map(({ participant, documentTypeId: type, processId: process }) => ({
         participant: parseParticipantId(participant) ?? (participant as ParticipantId),
-        ...(type === undefined ? {} : { documentTypes: [type] }),
+        ...(type === undefined ? {} : { documentTypes: [{ documentTypeId: type }] }),
         ...(process === undefined ? {} : { processId: process }),
       }));
       const results = await ports.many(caller.keyId, asked);
@@ -181,11 +183,25 @@ const capabilities = z.object({
   capability,
 });
 
+/** The word of a kind means the type and the process that a send of this kind has. */
+const TYPE_OF_KIND: ReadonlyMap<string, AskedType> = new Map(
+  BILLING_CAPABILITIES.map((type) => [kindOf(type.documentTypeId) ?? "", type]),
+);
+const askedType = identifierText
+  .refine((text) => TYPE_OF_KIND.has(text) || text.includes("::"), {
+    message: `must be ${LISTED_KINDS.join(", ")}, or a document type with its ::`,
+  })
+  .transform((text): AskedType => TYPE_OF_KIND.get(text) ?? { documentTypeId: text })
+  .meta({
+    openapi: { type: "string", minLength: 1, maxLength: LIMITS.lookup_identifier_chars_max },
+    description: `As sends name it (${LISTED_KINDS.join(", ")}), which asks about its process too, or the document type with or without busdox-docid-qns::.`,
+  });
+
 const capabilitiesAsked = z
   .object({
     participant: participantPair,
-    documentType: documentTypeId.optional(),
-    documentTypes: z.array(documentTypeId).min(1).max(LIMITS.lookup_types_max).optional(),
+    documentType: askedType.optional(),
+    documentTypes: z.array(askedType).min(1).max(LIMITS.lookup_types_max).optional(),
     processId: processId.optional(),
   })
   .superRefine(({ documentType, documentTypes }, context) => {
@@ -197,7 +213,7 @@ const capabilitiesAsked = z
       });
   })
   .meta({
-    example: { participant: { scheme: "0245", identifier: "2120000025" }, documentType: "urn:…::Invoice##…::2.1" },
+    example: { participant: { scheme: "0245", identifier: "2120000025" }, documentType: "invoice" },
   });
 
 const capabilitiesRow = (ports: ParticipantLookups): Route =>
@@ -227,7 +243,7 @@ const capabilitiesRow = (ports: ParticipantLookups): Route =>
       const id = participantOf(body.participant);
       const found = await ports.one(caller.keyId, {
         participant: id,
-        documentTypes: body.documentTypes ?? [body.documentType ?? ""],
+        documentTypes: body.documentTypes ?? [body.documentType ?? { documentTypeId: "" }],
         ...(body.processId === undefined ? {} : { processId: body.processId }),
       });
       const { scheme: of, value } = participantParts(id);

@@ -5,9 +5,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { LIMITS } from "../../../engine/base/limits.js";
-import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifiers.js";
+import { BILLING_CAPABILITIES, SELF_BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
 import { addCapabilities } from "../../../engine/storage/documents/received.js";
-import { accessToken, INVOICE_TYPE, startTestEngine } from "../../support/engines/engine.js";
+import { accessToken, INVOICE_TYPE, invoiceXml, startTestEngine } from "../../support/engines/engine.js";
 import type { HttpAnswer, TestEngine } from "../../support/engines/engine.js";
 import { serverForms } from "../../support/engines/gateway.js";
 import { api, faultOf, newClient, newFirmKey, newPartner, tokenOf } from "../../support/callers/partners.js";
@@ -137,7 +137,7 @@ describe.each(serverForms)("look-ups in the %s form", (form) => {
   // "POST /peppol/capabilities {participant{scheme,identifier}, documentType|documentTypes[]} → 200 {…}"
   test.each([
     ["documentType", { documentType: INVOICE_TYPE }],
-    ["documentTypes[]", { documentTypes: ["urn:other", TYPE] }],
+    ["documentTypes[]", { documentTypes: ["urn:other::Order##x::2.1", TYPE] }],
   ])("capabilities are told by %s", async (_, asked) => {
     const participant = { scheme: "0245", identifier: firm.dic };
     const { status, json } = await call("POST /peppol/capabilities", { participant, ...asked });
@@ -153,6 +153,47 @@ describe.each(serverForms)("look-ups in the %s form", (form) => {
       source: "internal",
       capability: { documentTypeId: INVOICE_TYPE, processId: BILLING, routingStatus: "ready", networkReady: true },
     });
+  });
+
+  // spec/shapes.md, section 6: documentType invoice|credit_note|self_billing|self_billing_credit_note of a send
+  test("the words by which sends name a document are taken, and mean its type and its process", async () => {
+    const participant = { scheme: "0245", identifier: firm.dic };
+    const words = ["invoice", "credit_note", "self_billing", "self_billing_credit_note"];
+    for (const [n, documentType] of words.entries()) {
+      const { documentTypeId, processId } = BILLING_CAPABILITIES[n] ?? {};
+      const { json } = await call("POST /peppol/capabilities", { participant, documentType });
+      expect([documentType, json["accepts"], json["capability"]]).toEqual([
+        documentType,
+        true,
+        { documentTypeId, processId, routingStatus: "ready", networkReady: true },
+      ]);
+    }
+  });
+
+  // spec/rulings.md, section 13: preflight and look-ups tell one routingStatus
+  test("who takes invoices in another process only takes no invoice, whichever way it is asked", async () => {
+    const narrow = await newClient(t);
+    const [invoice = { documentTypeId: "", processId: "" }] = BILLING_CAPABILITIES;
+    await addCapabilities(t.db.sql, narrow.participantId, [{ ...invoice, processId: SELF_BILLING_PROCESS }]);
+    const participant = { scheme: "0245", identifier: narrow.dic };
+    const one = await call(`GET /peppol/participants/0245/${narrow.dic}`);
+    expect(one.json).toMatchObject({ accepts: false, routingStatus: "process_not_supported", processId: BILLING });
+    const batch = await call("POST /peppol/participants/batch", { participants: [narrow.participantId] });
+    expect((batch.json["results"] as unknown[])[0]).toMatchObject({
+      accepts: false,
+      routingStatus: "process_not_supported",
+    });
+    const named = await call("POST /peppol/capabilities", { participant, documentType: "invoice" });
+    expect(named.json).toMatchObject({ accepts: false, capability: { routingStatus: "process_not_supported" } });
+    const resolved = await call(`GET /peppol/participants/resolve?peppolId=${narrow.participantId}`);
+    expect(resolved.json).toMatchObject({ capability: { routingStatus: "process_not_supported" } });
+    const any = await call(
+      `GET /peppol/participants/0245/${narrow.dic}?documentTypeId=${encodeURIComponent(INVOICE_TYPE)}`,
+    );
+    expect(any.json).toMatchObject({ accepts: true, processId: SELF_BILLING_PROCESS });
+    const xml = invoiceXml(t.sandbox.sender.participantId, narrow.participantId);
+    const preflight = await call("POST /documents/preflight", { receiverPeppolId: narrow.participantId, xml });
+    expect(preflight.json).toMatchObject({ ready: false, recipient: { routingStatus: "process_not_supported" } });
   });
 
   // "404 {found:false,accepts:false,reason,capability{…}}"
@@ -177,9 +218,14 @@ describe.each(serverForms)("look-ups in the %s form", (form) => {
   test.each([
     [{}, "participant"],
     [{ participant: { scheme: "0245", identifier: "1" } }, "documentType"],
-    [{ participant: { scheme: "0245", identifier: "1" }, documentType: "a", documentTypes: ["b"] }, "documentType"],
+    [
+      { participant: { scheme: "0245", identifier: "1" }, documentType: "a::b", documentTypes: ["b::c"] },
+      "documentType",
+    ],
     [{ participant: { scheme: "0245", identifier: "1" }, documentTypes: [] }, "documentTypes"],
-    [{ participant: { scheme: "245", identifier: "1" }, documentType: "a" }, "participant.scheme"],
+    [{ participant: { scheme: "245", identifier: "1" }, documentType: "invoice" }, "participant.scheme"],
+    [{ participant: { scheme: "0245", identifier: "1" }, documentType: "order" }, "documentType"],
+    [{ participant: { scheme: "0245", identifier: "1" }, documentTypes: ["invoice", "Invoice"] }, "documentTypes[1]"],
   ])("a question for capabilities such as %j is 400 and names %s", async (body, field) => {
     const answer = await call("POST /peppol/capabilities", body);
     expect(faultOf(answer)).toEqual([400, "VALIDATION_ERROR"]);

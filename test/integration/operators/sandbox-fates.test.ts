@@ -108,6 +108,25 @@ test("operators and the reference list every participant with what becomes of a 
   for (const id of FATES.keys()) expect(reference).toContain(id);
 });
 
+// spec/rulings.md, section 13: routingStatus certificate_expired, process_not_supported, … on every surface
+test("a preflight and a look-up say the same of every participant", async () => {
+  const from = running.sandbox.sender.participantId;
+  const asked = (method: string, path: string, body?: unknown): Promise<HttpAnswer> =>
+    http(
+      method,
+      `${running.sandbox.baseUrl}${path}`,
+      { authorization: `Bearer ${sender}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      body === undefined ? undefined : JSON.stringify(body),
+    );
+  for (const [id, { name }] of FATES) {
+    const looked = await asked("GET", `/peppol/participants/${id.replace(":", "/")}`);
+    const { found, accepts, routingStatus } = looked.json;
+    const body = { receiverPeppolId: id, xml: invoiceXml(from, id) };
+    const preflight = await asked("POST", "/documents/preflight", body);
+    expect([name, preflight.json["recipient"]]).toEqual([name, { found, accepts, routingStatus }]);
+  }
+});
+
 test("`delivered at once`: the receipt is of another access point, and its evidence is kept", async () => {
   const id = await accepted("delivered");
   await reaches(id, "delivered");

@@ -639,26 +639,28 @@ describe("types with an asterisk", () => {
 });
 
 test("before a 202 the look-up says accepts, not accepted, not in this process, unregistered or unknown, and in time", async () => {
-  const ask = (timeout_ms = 1_000, processId = INVOICE.processId): Promise<string> => {
+  const ask = async (timeout_ms = 1_000, processId = INVOICE.processId): Promise<string> => {
     lookup.forget(RECEIVER);
-    return createSmpRecipients(lookup, { timeout_ms }).capability(RECEIVER, { ...INVOICE, processId });
+    const recipients = createSmpRecipients(lookup, { timeout_ms });
+    const { status, capability } = await recipients.recipient(RECEIVER, { ...INVOICE, processId });
+    return `${capability}: ${status}`;
   };
-  expect(await ask()).toBe("accepts");
-  expect(await ask(1_000, "urn:other")).toBe("process_not_accepted");
+  expect(await ask()).toBe("accepts: ready");
+  expect(await ask(1_000, "urn:other")).toBe("process_not_accepted: process_not_supported");
   smp.answer = (path) => (path.includes("/services/") ? { status: 404 } : { body: GROUP });
-  expect(await ask()).toBe("not_accepted");
+  expect(await ask()).toBe("not_accepted: document_type_not_supported");
   smp.answer = () => ({ status: 404 });
-  expect(await ask()).toBe("unregistered");
+  expect(await ask()).toBe("unregistered: participant_not_found");
   smp.answer = () => ({ status: 500 });
-  expect(await ask()).toBe("unknown");
+  expect(await ask()).toBe("unknown: lookup_failed");
   smp.answer = () => ({ body: signedMetadata(signer, accessPoint, undefined, "https://10.0.0.1/as4") });
-  expect(await ask()).toBe("unknown");
+  expect(await ask()).toBe("unknown: endpoint_not_found");
   smp.answer = () => ({
     body: signedMetadata(signer, accessPoint, (text) => text.replace("peppol-transport-as4-v2_0", "x")),
   });
-  expect(await ask()).toBe("not_accepted");
+  expect(await ask()).toBe("not_accepted: endpoint_not_found");
   smp.answer = () => undefined;
-  expect(await ask(20)).toBe("unknown");
+  expect(await ask(20)).toBe("unknown: lookup_failed");
 });
 
 describe("the static form", () => {

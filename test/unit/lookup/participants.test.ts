@@ -106,7 +106,10 @@ describe("what is asked", () => {
   });
 
   test("the first of several types that is taken counts, with or without its scheme", async () => {
-    const documentTypes = ["urn:none", `busdox-docid-qns::${INVOICE.documentTypeId}`];
+    const documentTypes = [
+      { documentTypeId: "urn:none" },
+      { documentTypeId: `busdox-docid-qns::${INVOICE.documentTypeId}` },
+    ];
     const found = await lookups().one(KEY, { participant: participant(2), documentTypes });
     expect([found.accepts, found.documentTypeId, found.internal]).toEqual([true, INVOICE.documentTypeId, false]);
   });
@@ -115,7 +118,7 @@ describe("what is asked", () => {
     const endpoint = async (): Promise<NetworkAnswer> => ({ ...READY, status: "process_not_supported" });
     const found = await lookups({ endpoint }).one(KEY, {
       participant: participant(2),
-      documentTypes: [CREDIT_NOTE.documentTypeId, INVOICE.documentTypeId],
+      documentTypes: [CREDIT_NOTE, INVOICE],
     });
     expect([found.found, found.accepts, found.routingStatus, found.documentTypeId, found.matchedDocumentType]).toEqual([
       true,
@@ -134,7 +137,7 @@ describe("what is asked", () => {
     };
     const found = await lookups({ endpoint }).one(KEY, {
       participant: participant(2),
-      documentTypes: [CREDIT_NOTE.documentTypeId],
+      documentTypes: [CREDIT_NOTE],
     });
     expect([found.found, found.routingStatus, asked]).toEqual([true, "document_type_not_supported", 0]);
   });
