@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseCidr } from "../engine/base/addresses.js";
 import { systemClock, timeZoneFault } from "../engine/base/clock.js";
 import type { Clock } from "../engine/base/clock.js";
-import { ConfigError } from "../engine/base/config.js";
+import { ConfigError, misspeltNames } from "../engine/base/config.js";
 import type { Config } from "../engine/base/config.js";
 import { claimDataDir, pathErrorOf } from "../engine/embedded/embedded.js";
 import { ensureSandbox } from "../engine/identity/sandbox.js";
@@ -13,6 +13,7 @@ import { LIMITS } from "../engine/base/limits.js";
 import { LIMIT_RELATIONS } from "../engine/base/limits/relations.js";
 import { createLog } from "../engine/base/log.js";
 import { createMetrics } from "../engine/base/metrics.js";
+import { dnsServersOf } from "../engine/peppol/discovery/registrations-setup.js";
 import { createReadiness } from "../engine/storage/readiness.js";
 import { databaseErrorOf } from "../engine/storage/unusable.js";
 import { createAuthPorts } from "./request/auth.js";
@@ -70,6 +71,8 @@ function checkMachine(config: Config): void {
   const wrong = config.TRUSTED_PROXIES.filter((text) => parseCidr(text) === undefined);
   if (wrong.length > 0)
     throw new ConfigError(["TRUSTED_PROXIES must be a comma-separated list of addresses or CIDRs."]);
+  // Also where nothing asks them: whoever gives servers means them to be asked.
+  dnsServersOf(config);
 }
 
 /**
@@ -81,6 +84,8 @@ export async function startEngine(config: Config, options: EngineOptions = {}): 
   checkMachine(config);
   const clock = options.clock ?? systemClock;
   const log = createLog(config.LOG_LEVEL, options.logTo);
+  const misspelt = misspeltNames().map(({ given, meant }) => `${given} (${meant}?)`);
+  if (misspelt.length > 0) log.warn("config.name_misspelt", { component: misspelt.join(", ") });
   const stack = new Stack();
   const dataDir = claimDataDir(config.DATA_DIR);
   stack.add(() => {

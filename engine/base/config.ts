@@ -6,6 +6,18 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 
+import { findMisspelt } from "./config/misspelt.js";
+import type { Misspelt } from "./config/misspelt.js";
+import {
+  baseUrlOf,
+  dnsZone,
+  evidenceStore,
+  folderUrl,
+  mailUrl,
+  natsServers,
+  smpInterface,
+  urlOf,
+} from "./config/urls.js";
 import {
   absolute,
   adminToken,
@@ -15,14 +27,12 @@ import {
   list,
   Malformed,
   masterKey,
-  natsServers,
   oneOf,
   port,
   ratio,
   securityContact,
   smpId,
   text,
-  urlOf,
   webhookSecret,
 } from "./config/values.js";
 import type { Email } from "./ids.js";
@@ -117,7 +127,7 @@ export const VARIABLES = {
   PUBLIC_URL: row<string | undefined>(
     "http://HOST:PORT",
     "Base of links, consent URLs and Location headers.",
-    urlOf("http", "https"),
+    baseUrlOf("http", "https"),
     undefined,
   ),
   ADMIN_TOKEN: secret(
@@ -163,7 +173,7 @@ export const VARIABLES = {
     oneOf(SMP_MODES),
     "embedded",
   ),
-  SML_ZONE: row<string | undefined>("", "DNS zone of the SML, for SMP_MODE=sml.", text, undefined),
+  SML_ZONE: row<string | undefined>("", "DNS zone of the SML, for SMP_MODE=sml.", dnsZone, undefined),
   SML_SMP_ID: row<string | undefined>(
     "",
     "Id of our SMP in the SML, by which participants are registered there; empty: we do not register. New firms are registered at once when SMP_MODE is sml.",
@@ -173,7 +183,7 @@ export const VARIABLES = {
   SML_URL: row<string | undefined>(
     "(of the network)",
     "Management interface of the SML; empty: that of the test network, in production that of production.",
-    urlOf("https"),
+    baseUrlOf("https"),
     undefined,
   ),
   DNS_SERVERS: row<readonly string[]>("", "Comma-separated resolvers for the SML; empty uses the system's.", list, []),
@@ -186,14 +196,14 @@ export const VARIABLES = {
   DIRECTORY_URL: row<string | undefined>(
     "(the firms of this engine)",
     "Base of the Peppol Directory's REST interface, such as https://directory.peppol.eu; empty: companies are those of this engine.",
-    urlOf("http", "https"),
+    baseUrlOf("http", "https"),
     undefined,
   ),
   WHITE_LABEL_SMP: secret(
     row<string | undefined>(
       "(our own SMP)",
       "The SMP in which White Label puts participants, by its REST interface: https://USER:PASSWORD@HOST/PATH; empty: our own SMP and the SML, where an operator vouches in production for the token of each registration.",
-      urlOf("http", "https"),
+      smpInterface,
       undefined,
     ),
   ),
@@ -213,20 +223,20 @@ export const VARIABLES = {
     row<string | undefined>(
       "file:DATA_DIR/evidence",
       "file:DIRECTORY, or s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION (a bucket with object lock).",
-      urlOf("file", "s3"),
+      evidenceStore,
       undefined,
     ),
   ),
   PAYLOAD_STORE: row<string | undefined>(
     "none: payloads stay in the database",
     "file:DIRECTORY, shared by all processes: payloads go there when their documents have ended and are 90 days old.",
-    urlOf("file"),
+    folderUrl,
     undefined,
   ),
   FIRM_KEYS: row<string | undefined>(
     "none: one key seals what belongs to all firms",
     "file:DIRECTORY, shared by all processes and saved apart from the database: a key for each firm, which ends with it.",
-    urlOf("file"),
+    folderUrl,
     undefined,
   ),
   FIRM_KEYS_USE: row<FirmKeyUse | undefined>(
@@ -251,7 +261,7 @@ export const VARIABLES = {
     row<string | undefined>(
       "file:DATA_DIR/mail",
       "Where letters with sign-in codes are handed over: smtp://USER:PASSWORD@HOST:PORT, smtps:…, or file:DIRECTORY, which writes them as files.",
-      urlOf("smtp", "smtps", "file"),
+      mailUrl,
       undefined,
     ),
   ),
@@ -298,7 +308,7 @@ export const VARIABLES = {
   OTEL_EXPORTER_OTLP_ENDPOINT: row<string | undefined>(
     "",
     "A collector of traces that takes OTLP over HTTP in JSON, such as http://127.0.0.1:4318; empty: no traces are made.",
-    urlOf("http", "https"),
+    baseUrlOf("http", "https"),
     undefined,
   ),
   OTEL_EXPORTER_OTLP_HEADERS: secret(
@@ -392,6 +402,21 @@ function readValue(name: VariableName, environment: NodeJS.ProcessEnv): string |
   }
 }
 
+const isOurs = (name: string): boolean =>
+  OUR_PREFIXES.some((prefix) => name.startsWith(prefix)) && !TEST_PREFIXES.some((prefix) => name.startsWith(prefix));
+
+const knownNames = (): ReadonlySet<string> =>
+  new Set(Object.entries(VARIABLES).flatMap(([name, row]) => ("file" in row ? [name, `${name}_FILE`] : [name])));
+
+/**
+ * Names that no prefix gives away as ours and that are one slip away from one: ENVIROMENT would start a sandbox. They
+ * may be other programs' names, so that they are told and not refused.
+ */
+export const misspeltNames = (environment: NodeJS.ProcessEnv = process.env): readonly Misspelt[] =>
+  findMisspelt(Object.keys(environment), knownNames()).filter(
+    ({ given }) => !OUR_PREFIXES.some((prefix) => given.startsWith(prefix)),
+  );
+
 /** Variables that name what is real: with one of them a sandbox may stand on real data, or speak in a real name. */
 const REAL: readonly VariableName[] = ["DATABASE_URL", "AS4_KEYSTORE"];
 
@@ -457,14 +482,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       sentences.push(`${name} ${error.message}.`);
     }
   }
-  const known = new Set<string>(
-    Object.entries(VARIABLES).flatMap(([name, row]) => ("file" in row ? [name, `${name}_FILE`] : [name])),
-  );
+  const known = knownNames();
   for (const name of Object.keys(environment)) {
-    const ours =
-      OUR_PREFIXES.some((prefix) => name.startsWith(prefix)) &&
-      !TEST_PREFIXES.some((prefix) => name.startsWith(prefix));
-    if (ours && !known.has(name) && !SERVICE_NAME.test(name))
+    if (isOurs(name) && !known.has(name) && !SERVICE_NAME.test(name))
       sentences.push(`${name} is not a variable of Kurier; see deploy/env.example.`);
   }
   const config = values as Config;

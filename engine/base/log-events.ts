@@ -23,6 +23,7 @@ export const LOG_EVENTS = {
   "child.restart_failed": "A child process that had ended could not be started again.",
   "child.restarted": "A child process had ended and was started again.",
   "child.unwatched": "A child process has no watcher: if the engine is killed, it runs on until the next start.",
+  "config.name_misspelt": "A variable of the environment has no meaning here and is one slip away from one that has.",
   "console.sign_in_refused": "Somebody tried to sign in to the console without the operators' token.",
   "console.signed_in": "An operator has signed in to the console.",
   "directory.failed":

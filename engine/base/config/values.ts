@@ -6,7 +6,8 @@ import type { Email } from "../ids.js";
 
 /** A value that cannot be used; the message is the sentence the operator reads. */
 export class Malformed extends Error {}
-const malformed = (sentence: string): never => {
+/** Says why a value cannot be used. @throws Malformed */
+export const malformed = (sentence: string): never => {
   throw new Malformed(sentence);
 };
 
@@ -27,25 +28,6 @@ export const list = (value: string): readonly string[] =>
     .split(",")
     .map((part) => part.trim())
     .filter((part) => part !== "");
-export const urlOf =
-  (...schemes: readonly string[]) =>
-  (value: string): string => {
-    const scheme = schemes.find((s) => value.startsWith(`${s}:`));
-    return scheme !== undefined && URL.canParse(value)
-      ? value
-      : malformed(`must be a URL that begins with ${schemes.map((s) => `${s}:`).join(" or ")}`);
-  };
-/** `nats://` or `tls://` may lead each server; without either it is a host, with a port or without. */
-const isNatsServer = (server: string): boolean => {
-  const address = server.includes("://") ? server : `nats://${server}`;
-  if (!URL.canParse(address)) return false;
-  const { protocol, hostname } = new URL(address);
-  return ["nats:", "tls:"].includes(protocol) && hostname !== "";
-};
-export const natsServers = (value: string): string =>
-  list(value).length > 0 && list(value).every(isNatsServer)
-    ? value
-    : malformed("must be embedded, or comma-separated servers such as nats://127.0.0.1:4222");
 export const smpId = (value: string): string =>
   /^[A-Za-z0-9._-]{1,100}$/.test(value)
     ? value

@@ -7,6 +7,7 @@ import { LIMITS } from "../../base/limits.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
 import { createResolveNaptr, parseDnsServer } from "../network/dns.js";
+import type { DnsServer } from "../network/dns.js";
 import type { OwnKeys } from "../pki/own-keys.js";
 import { publishedParticipants } from "./published.js";
 import type { NetworkRegistrationPorts } from "./registrations.js";
@@ -14,17 +15,21 @@ import { createSmlRegistry, SML_MANAGEMENT_URLS } from "./sml-registry.js";
 import { createSml, SML_ZONES } from "./sml.js";
 import type { Sml } from "./sml.js";
 
+/** The servers that DNS_SERVERS names; none: those of the system. @throws ConfigError */
+export function dnsServersOf({ DNS_SERVERS }: Pick<Config, "DNS_SERVERS">): readonly DnsServer[] {
+  const servers = DNS_SERVERS.map(parseDnsServer).filter((server) => server !== undefined);
+  if (servers.length < DNS_SERVERS.length)
+    throw new ConfigError(["DNS_SERVERS must be addresses, such as 192.0.2.1 or [2001:db8::1]:5353."]);
+  return servers;
+}
+
 /**
  * Opens the locator that SML_ZONE and DNS_SERVERS configure.
  * @throws ConfigError
  */
 export function openSml(config: Pick<Config, "DNS_SERVERS" | "SML_ZONE" | "ENVIRONMENT">, clock: Clock): Sml {
-  const servers = config.DNS_SERVERS.map(parseDnsServer);
-  if (servers.includes(undefined))
-    throw new ConfigError(["DNS_SERVERS must be addresses, such as 192.0.2.1 or [2001:db8::1]:5353."]);
-  const resolveNaptr = createResolveNaptr(
-    servers.length === 0 ? {} : { servers: servers.filter((server) => server !== undefined) },
-  );
+  const servers = dnsServersOf(config);
+  const resolveNaptr = createResolveNaptr(servers.length === 0 ? {} : { servers });
   return createSml({
     zone: config.SML_ZONE ?? (config.ENVIRONMENT === "production" ? SML_ZONES.production : SML_ZONES.test),
     resolveNaptr,
