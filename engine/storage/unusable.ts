@@ -1,4 +1,5 @@
 /** Why the database cannot be used, as the operator reads it where a start or a command ends for it. */
+import { FirmKeyFailure } from "./keyring/firm-key-files.js";
 import { isPassing } from "./sql.js";
 
 /** The database cannot be used; the message is one sentence for the operator. */
@@ -55,25 +56,25 @@ const REASONS: Readonly<Record<string, Reason>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: UNTRUSTED,
 };
 
-/** The error's code, or that of the error behind it: a migration wraps what its statement met. */
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return "";
-  if ("code" in error && typeof error.code === "string") return error.code;
-  return codeOf(error.cause);
+type Coded = Error & { readonly code: string };
+
+/** The error, or the one behind it, that has a code: a migration wraps what its statement met. */
+function codedOf(error: unknown): Coded | undefined {
+  if (!(error instanceof Error)) return undefined;
+  return "code" in error && typeof error.code === "string" ? (error as Coded) : codedOf(error.cause);
 }
 
 /** A file or folder that is not there is no socket of the database, though both have one code. */
-const isOfFile = (error: unknown): boolean =>
-  error instanceof Error &&
-  "syscall" in error &&
-  "code" in error &&
-  error.code === "ENOENT" &&
-  error.syscall !== "connect";
+const isOfFile = (error: Coded): boolean =>
+  error.code === "ENOENT" && "syscall" in error && error.syscall !== "connect";
 
 /** A fault of the database as a sentence; undefined for any other error, which is a bug or somebody else's. */
 export function databaseErrorOf(error: unknown): DatabaseError | undefined {
-  const code = codeOf(error);
-  if (isOfFile(error)) return undefined;
+  // It has its sentence, whatever the file system said: a code like ETIMEDOUT is a network's, too.
+  if (error instanceof FirmKeyFailure) return undefined;
+  const coded = codedOf(error);
+  if (coded !== undefined && isOfFile(coded)) return undefined;
+  const code = coded?.code ?? "";
   const reason = REASONS[code] ?? (isPassing(error) ? { words: "it is away or busy" } : undefined);
   if (reason === undefined) return undefined;
   const passing = reason.passing ?? true;

@@ -81,19 +81,22 @@ function wrappedIn(firmId: FirmId, text: string): WrappedKey {
 /** What an operator must mend before it can work. */
 const LASTING: ReadonlySet<string> = new Set(["EACCES", "EPERM", "ENOTDIR", "EROFS", "ELOOP", "ENAMETOOLONG"]);
 
+/** At the start, where a directory lies in which none can be made: later one that was there may come back. */
+const LASTING_AT_START: ReadonlySet<string> = new Set([...LASTING, "ENOENT", "EEXIST"]);
+
 /** What the file system says, without a path; an error that is not of it is handed on. */
-function failureOf(what: string, error: unknown): unknown {
+function failureOf(what: string, error: unknown, lasting = LASTING): unknown {
   const code = codeOf(error);
   return code === ""
     ? error
-    : new FirmKeyFailure(`FIRM_KEYS could not be ${what}: ${code}.`, !LASTING.has(code), error);
+    : new FirmKeyFailure(`FIRM_KEYS could not be ${what}: ${code}.`, !lasting.has(code), error);
 }
 
-async function attempt<T>(what: string, work: () => Promise<T>): Promise<T> {
+async function attempt<T>(what: string, work: () => Promise<T>, lasting = LASTING): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw failureOf(what, error);
+    throw failureOf(what, error, lasting);
   }
 }
 
@@ -163,10 +166,14 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
   return {
     name: () => attempt("read", nameOf),
     baptise: () =>
-      attempt("written", async () => {
-        await create(join(root, NAME), `${randomBytes(NAME_BYTES).toString("hex")}\n`);
-        return (await nameOf()) ?? "";
-      }),
+      attempt(
+        "written",
+        async () => {
+          await create(join(root, NAME), `${randomBytes(NAME_BYTES).toString("hex")}\n`);
+          return (await nameOf()) ?? "";
+        },
+        LASTING_AT_START,
+      ),
     read: (firmId) => attempt("read", () => read(firmId)),
     readNow: (firmId) => {
       try {

@@ -107,6 +107,11 @@ describe("an engine that cannot start", () => {
   });
 
   const onPorts = { PORT: "0", ADMIN_PORT: "0", ENVIRONMENT: "sandbox" };
+  const sealedDatabase = (): Readonly<Record<string, string>> => ({
+    DATABASE_URL: db.url,
+    NATS_URL: "embedded",
+    MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+  });
   const AWAY = 75;
   const WRONG = 78;
   const cases: readonly (readonly [
@@ -160,6 +165,34 @@ describe("an engine that cannot start", () => {
       /^\S+ cannot be used: it is a file and not a folder\.$/,
     ],
     [
+      "a directory of firms' keys that is a file",
+      WRONG,
+      () => {
+        const file = join(newDataDir(), "file");
+        writeFileSync(file, "");
+        return { ...sealedDatabase(), FIRM_KEYS: `file:${file}` };
+      },
+      /^FIRM_KEYS could not be (read|written): (ENOTDIR|EEXIST)\.$/,
+    ],
+    [
+      "a directory of firms' keys where the system lets nobody make one",
+      WRONG,
+      () => ({ ...sealedDatabase(), FIRM_KEYS: "file:/proc/nothing/deeper" }),
+      /^FIRM_KEYS could not be written: ENOENT\.$/,
+    ],
+    [
+      "a password of the database that is not encoded",
+      WRONG,
+      () => ({ DATABASE_URL: "postgres://kurier:100%secret@127.0.0.1:1/kurier" }),
+      /^DATABASE_URL must be percent-encoded: a % that stands for itself is written %25\.$/,
+    ],
+    [
+      "resolvers that are no addresses, though nothing would ask them",
+      WRONG,
+      () => ({ DNS_SERVERS: "abc" }),
+      /^DNS_SERVERS must be addresses, such as .*\.$/,
+    ],
+    [
       "a master key that is not the one of its database",
       WRONG,
       () => {
@@ -211,6 +244,19 @@ describe("an engine that cannot start", () => {
     expect(ran.err.trimEnd()).toMatch(says);
     expect(ran.out).not.toMatch(/\n\s+at /);
     expect(ran.code).toBe(code);
+  });
+
+  test("tells in one line which names are one slip away from its variables, and no value", async () => {
+    const env = { DATABASE_URL: "postgres://kurier@127.0.0.1:1/kurier", LOGLEVEL: "warn", MAILFROM: "productive" };
+    const ran = await kurier(["serve"], { env: { DATA_DIR: newDataDir(), ...onPorts, ...env } });
+    const told = ran.out.split("\n").filter((line) => line.includes("config.name_misspelt"));
+    expect(told).toEqual([expect.stringContaining('"LOGLEVEL (LOG_LEVEL?), MAILFROM (MAIL_FROM?)"')]);
+    expect(ran.out).not.toContain("productive");
+  });
+
+  test("because of a word that it does not know ends with 2 and one sentence", async () => {
+    const ran = await kurier(["serve", "gateway"], { env: { DATA_DIR: newDataDir(), ...onPorts } });
+    expect([ran.code, ran.err.trimEnd()]).toEqual([2, "serve takes no arguments besides --role."]);
   });
 
   test.each([
