@@ -26,6 +26,14 @@ export class EmbeddedError extends Error {
   }
 }
 
+/** The line of a program's last words that says why it ended: what it tidies away is told after that. */
+export function reasonIn(output: string): string {
+  const lines = output.trim().split("\n");
+  const reason = lines.flatMap((line) => /\b(?:FATAL|PANIC|ERROR|error): +(.+)$/.exec(line)?.[1] ?? []).at(-1);
+  const told = reason ?? lines.at(-1) ?? "";
+  return told === "" ? "it said nothing" : told;
+}
+
 /** State letter and start time (clock ticks after boot) of a Linux process. */
 function procStat(pid: number): { readonly state: string; readonly startedAt: string } | undefined {
   try {

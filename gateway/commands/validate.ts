@@ -215,6 +215,19 @@ async function judgeAll(files: readonly string[], telling: Telling): Promise<Exi
   return worst;
 }
 
+/** As `judgeAll`, of what was named; a folder with nothing to judge is no success of those that were judged. */
+async function judgeNamed(values: readonly string[], telling: Telling): Promise<ExitCode> {
+  const named = values.map((value) => ({ value, files: filesBelow(value) }));
+  const empty = named.filter(({ files }) => files.length === 0);
+  for (const { value } of empty) complain(`There are no .xml files below ${value}.`);
+  if (empty.length === named.length) return EXIT.usage;
+  const code = await judgeAll(
+    named.flatMap(({ files }) => files),
+    telling,
+  );
+  return empty.length > 0 ? EXIT.usage : code;
+}
+
 /** What a change of a file shows in: editors write in place, or put another file in its place. */
 const stampOf = (file: string): string => {
   const stats = statSync(file, { throwIfNoEntry: false });
@@ -259,7 +272,7 @@ async function run(args: readonly string[]): Promise<ExitCode> {
     ...(layers === undefined ? {} : { layers: [...layers] }),
   });
   const telling: Telling = { judge, format, layers };
-  return options.has("watch") ? watch(values, telling) : judgeAll(values.flatMap(filesBelow), telling);
+  return options.has("watch") ? watch(values, telling) : judgeNamed(values, telling);
 }
 
 export const validateCommand: Command = {

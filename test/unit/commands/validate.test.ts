@@ -1,6 +1,6 @@
 /** `kurier validate` to the letter. @source design/interface.md, Command line: validate */
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -55,6 +55,16 @@ afterAll(() => {
 });
 
 describe("exit code", () => {
+  test("exit code 2 when a folder has nothing to judge, also beside files that are valid", async () => {
+    const none = join(folder, "none");
+    mkdirSync(none, { recursive: true });
+    writeFileSync(join(none, "letter.txt"), "x");
+    const says = `There are no .xml files below ${none}.\n`;
+    expect(await kurier(["validate", none])).toEqual({ code: 2, out: "", err: says });
+    const both = await kurier(["validate", none, file("valid.xml")]);
+    expect([both.code, both.err]).toEqual([2, says]);
+    expect(both.out).toMatch(/^1 checked, all valid\.$/m);
+  });
   test("exit code 0 when all are valid, also with warnings; the summary comes last", async () => {
     const { code, out, err } = await kurier(["validate", file("valid.xml"), file("warned.xml")]);
     expect([code, err]).toEqual([0, ""]);

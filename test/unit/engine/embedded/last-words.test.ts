@@ -1,0 +1,25 @@
+/** What an operator is told of a program that could not do its work: the reason, not the last line. */
+import { expect, test } from "vitest";
+
+import { reasonIn } from "../../../../engine/embedded/child.js";
+
+test.each([
+  [
+    `creating configuration files ... ok
+running bootstrap script ... 2026-11-25 19:09:01.981 UTC [21273] FATAL:  could not write to file "pg_wal/xlogtemp.21273": No space left on device
+child process exited with exit code 1
+initdb: removing data directory "/data/postgres.new"
+`,
+    'could not write to file "pg_wal/xlogtemp.21273": No space left on device',
+  ],
+  [
+    `initdb: error: directory "/data/postgres.new" exists but is not empty
+initdb: hint: remove it or run initdb with an argument other than it
+`,
+    'directory "/data/postgres.new" exists but is not empty',
+  ],
+  ["initdb: warning: something\nIllegal instruction\n", "Illegal instruction"],
+  ["", "it said nothing"],
+])("%j", (output, reason) => {
+  expect(reasonIn(output)).toBe(reason);
+});
