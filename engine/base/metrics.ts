@@ -1,6 +1,8 @@
 /** The metric table: every series the engine exposes. Label values come from closed lists, never from a tenant. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 
+import { LIMITS } from "./limits.js";
+
 const SECONDS_FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SECONDS_SLOW = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 21600, 86400];
 
@@ -66,6 +68,11 @@ export const METRICS = {
     kind: "counter",
     help: "AS4 messages received, by what became of them: stored, duplicate, test, failed, or the error they were answered with.",
     labels: ["result"],
+  },
+  collectors_late: {
+    kind: "gauge",
+    help: "Groups of figures that are of an earlier exposition, because what they are read from does not answer in time.",
+    labels: [],
   },
   receivers_down: { kind: "gauge", help: "Receiving access points to which nothing is sent for now.", labels: [] },
   documents_state: { kind: "gauge", help: "Outbound documents by state, from the database.", labels: ["state"] },
@@ -284,10 +291,51 @@ export interface Metrics {
   observe<N extends NameOfKind<"histogram">>(name: N, labels: LabelsOf<N>, value: number): void;
   /** What this process has done since it started. */
   totals(): Promise<Readonly<Record<Pulse, number>>>;
-  /** Runs before every exposition: the place for gauges that are read, not written. */
+  /**
+   * Runs before every exposition: the place for gauges that are read, not written. What takes longer than
+   * LIMITS.metrics_timeout_ms goes on behind the exposition, whose figures are the last ones, and is not begun again
+   * before it has ended.
+   */
   beforeExposition(collect: () => Promise<void> | void): void;
-  /** The Prometheus text format, version 0.0.4. */
+  /** The Prometheus text format, version 0.0.4. Never fails, and never waits for longer than a collector may. */
   exposition(): Promise<string>;
+}
+
+/** One group of figures. */
+interface Collector {
+  readonly collect: () => Promise<void> | void;
+  /** Under way; resolves with whether it has set its figures. */
+  running: Promise<boolean> | undefined;
+}
+
+/** Begins a collector, or waits for the one that still runs: each scrape of a silent database would add statements. */
+function running(collector: Collector): Promise<boolean> {
+  const begin = async (): Promise<boolean> => {
+    try {
+      await collector.collect();
+      return true;
+    } catch {
+      // Whoever reads the figures has logged why.
+      return false;
+    } finally {
+      collector.running = undefined;
+    }
+  };
+  collector.running ??= begin();
+  return collector.running;
+}
+
+/** Whether a collector has set its figures by then. */
+function inTime(collector: Collector): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      resolve(false);
+    }, LIMITS.metrics_timeout_ms);
+    void running(collector).then((isDone) => {
+      clearTimeout(timer);
+      resolve(isDone);
+    });
+  });
 }
 
 export function createMetrics(): Metrics {
@@ -304,7 +352,7 @@ export function createMetrics(): Metrics {
     else histograms.set(name, new Histogram({ ...common, buckets: [...spec.buckets] }));
   }
   // Bounded by the parts that register one when they start.
-  const collectors: (() => Promise<void> | void)[] = [];
+  const collectors: Collector[] = [];
   return {
     count: (name, labels, by = 1) => {
       counters.get(name)?.inc({ ...labels }, by);
@@ -325,10 +373,11 @@ export function createMetrics(): Metrics {
       return Object.fromEntries(await Promise.all(entries)) as Record<Pulse, number>;
     },
     beforeExposition: (collect) => {
-      collectors.push(collect);
+      collectors.push({ collect, running: undefined });
     },
     exposition: async () => {
-      for (const collect of collectors) await collect();
+      const done = await Promise.all(collectors.map(inTime));
+      gauges.get("collectors_late" satisfies MetricName)?.set(done.filter((isDone) => !isDone).length);
       return registry.metrics();
     },
   };

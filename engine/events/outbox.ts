@@ -90,24 +90,28 @@ async function publishRows(options: RelayOptions, rows: readonly OutboxRow[], fa
   return results.every((published) => published);
 }
 
-/**
- * How far the outbox and the streams are behind. What cannot be asked keeps its last value: an exposition never fails.
- */
+/** How far the outbox and the streams are behind. What cannot be asked keeps its last value. */
 async function exposeLag({ sql, streams, metrics, log }: RelayOptions): Promise<void> {
-  const asked = async <T>(component: string, question: Promise<T>): Promise<T | undefined> => {
+  const told = async (component: string, question: Promise<void>): Promise<void> => {
     try {
-      return await within(question, LIMITS.metrics_timeout_ms, undefined);
+      await question;
     } catch (error) {
       log.warn("relay.lag_unknown", { component, ...errorFields(error) });
-      return undefined;
+      throw error;
     }
   };
-  const [outbox, status] = await Promise.all([
-    asked("outbox", readOutboxStatus(sql)),
-    asked("streams", streams.status()),
-  ]);
-  if (outbox !== undefined) metrics.set("outbox_lag_seconds", {}, outbox.oldestAge_s);
-  for (const { stream, pending } of status ?? []) metrics.set("stream_pending_messages", { stream }, pending);
+  const outbox = async (): Promise<void> => {
+    const status = await readOutboxStatus(sql);
+    metrics.set("outbox_lag_seconds", {}, status.oldestAge_s);
+  };
+  const pending = async (): Promise<void> => {
+    for (const { stream, pending: count } of await streams.status())
+      metrics.set("stream_pending_messages", { stream }, count);
+  };
+  // Both to their end: neither is asked again while its last question is under way.
+  const ends = await Promise.allSettled([told("outbox", outbox()), told("streams", pending())]);
+  const failed = ends.find((end) => end.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
 }
 
 interface Handed extends Pick<Relay, "take" | "published"> {

@@ -64,6 +64,9 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
       metrics.count("worker_restarts_total", { reason }, count - (restarts.get(reason) ?? 0));
       restarts.set(reason, count);
     }
+  });
+  // Apart from what needs nobody, which is not to wait for it.
+  metrics.beforeExposition(async () => {
     try {
       const census = await censusOfDocuments(sql, clock.now());
       for (const [state, count] of census.states) metrics.set("documents_state", { state }, count);
@@ -76,6 +79,7 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
     } catch (error) {
       // Without a database the gauges keep their last value; /readyz tells that it is away.
       log.warn("metrics.census_failed", errorFields(error));
+      throw error;
     }
   });
 }

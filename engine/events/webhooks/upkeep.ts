@@ -32,6 +32,7 @@ async function expose({ sql, log, metrics }: UpkeepPorts): Promise<void> {
     metrics.set("webhook_feed_lag_seconds", {}, await feedLag(sql));
   } catch (error) {
     log.warn("webhook.look_failed", { component: "metrics", ...errorFields(error) });
+    throw error;
   }
 }
 
