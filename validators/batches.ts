@@ -43,6 +43,7 @@ export const LOADERS: { readonly [K in TaskKind]: TypedLoader<K> } = {
   },
   response: async () => (await import("./responses.js")).readResponse,
   map: async () => (await import("../engine/invoices/mapper/map.js")).mapSource,
+  convert: async () => (await import("./to-json.js")).convertToJson,
   "as4.seal": () => signature("as4.seal"),
   "as4.open": () => signature("as4.open"),
   "as4.sign": () => signature("as4.sign"),
@@ -62,7 +63,7 @@ async function signature<K extends SignatureTaskKind>(
 }
 
 /** Kinds after which a thread holds a document. */
-const SCANNING: readonly TaskKind[] = ["validate", "parse", "view"];
+const SCANNING: readonly TaskKind[] = ["validate", "parse", "view", "convert"];
 
 /** Runs the jobs of a batch and says after each how many are done. */
 type RunBatch = (batch: Batch) => Promise<JobOutcome[]>;

@@ -6,6 +6,7 @@ import type { MapInput, MapOutput } from "../engine/invoices/mapper/protocol.js"
 import type { Language, Report } from "./report.js";
 import type { ResponseFacts, ResponseInput } from "./responses.js";
 import type { ParseInput, ParseOutput } from "./summary.js";
+import type { ConvertInput, ConvertOutput } from "./to-json.js";
 import type { SignatureTaskKind, SignatureTasks } from "./wss/protocol.js";
 import type { ViewInput, ViewOutput } from "./view/render.js";
 import type { ScanLimits } from "./xml/limits.js";
@@ -14,6 +15,7 @@ export type { MapInput, MapOutput } from "../engine/invoices/mapper/protocol.js"
 export type { DocumentFacts, Endpoint, Finding, Language, Layer, Report, RuleSetUsed, Severity } from "./report.js";
 export type { ResponseFacts } from "./responses.js";
 export type { DocumentSummary, ParseInput, ParseOutput } from "./summary.js";
+export type { ConvertOutput } from "./to-json.js";
 export type { ViewFormat, ViewOutput } from "./view/render.js";
 export type { ScanLimits } from "./xml/limits.js";
 
@@ -60,8 +62,10 @@ export interface Tasks extends SignatureTasks {
   readonly response: { readonly input: ResponseInput; readonly output: ResponseFacts | undefined };
   /** Makes a create body of the Connector out of a source. */
   readonly map: { readonly input: MapInput; readonly output: MapOutput };
+  /** Reads a document as an invoice that a firm could send as JSON. */
+  readonly convert: { readonly input: ConvertInput; readonly output: ConvertOutput };
 }
-export type TaskKind = "validate" | "parse" | "view" | "response" | "map" | SignatureTaskKind;
+export type TaskKind = "validate" | "parse" | "view" | "response" | "map" | "convert" | SignatureTaskKind;
 
 /** One piece of work inside a batch. */
 export interface Job {

@@ -49,7 +49,10 @@ export interface LineSummary {
   readonly name: string | null;
   readonly quantity: string | null;
   readonly unitCode: string | null;
+  /** Of baseQuantity units. */
   readonly price: string | null;
+  /** For how many units the price is; null for one. */
+  readonly baseQuantity: string | null;
   readonly netAmount: string | null;
   readonly taxCategory: string | null;
   readonly taxPercent: string | null;
@@ -197,6 +200,7 @@ class Summariser {
       quantity: this.#fields.text(e, quantityName),
       unitCode: this.#fields.attribute(this.#fields.at(e, quantityName), attr.unitCode),
       price: this.#fields.text(e, cac.Price, cbc.PriceAmount),
+      baseQuantity: this.#fields.text(e, cac.Price, cbc.BaseQuantity),
       netAmount: this.#fields.text(e, cbc.LineExtensionAmount),
       taxCategory: this.#fields.text(e, cac.Item, cac.ClassifiedTaxCategory, cbc.ID),
       taxPercent: this.#fields.text(e, cac.Item, cac.ClassifiedTaxCategory, cbc.Percent),

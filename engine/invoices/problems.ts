@@ -6,6 +6,9 @@ interface Sentence {
   readonly sk: string;
 }
 
+/** What leaves an invoice as it is. */
+const WARNINGS: ReadonlySet<string> = new Set(["JSON-UNKNOWN", "JSON-UNSAID", "JSON-CHANGED"]);
+
 const PROBLEMS = {
   "JSON-MISSING": { en: "This member is required here.", sk: "Tento údaj je tu povinný." },
   "JSON-TEXT": {
@@ -75,6 +78,30 @@ const PROBLEMS = {
     en: "The content is no file of the type that mimeType names.",
     sk: "Obsah nie je súborom typu, ktorý uvádza mimeType.",
   },
+  "JSON-UNSAID": {
+    en: "An invoice as JSON has no member for this, and is the same invoice without it.",
+    sk: "Faktúra ako JSON na to nemá údaj a bez neho je tou istou faktúrou.",
+  },
+  "JSON-CHANGED": {
+    en: "An invoice as JSON says this in another way; what is to be paid stays the same.",
+    sk: "Faktúra ako JSON to hovorí inak; suma na úhradu zostáva rovnaká.",
+  },
+  "JSON-SUMS": {
+    en: "An invoice as JSON would come to another amount here.",
+    sk: "Faktúra ako JSON by tu mala inú sumu.",
+  },
+  "JSON-KIND": {
+    en: "No documentType stands for this type of document.",
+    sk: "Tomuto typu dokladu nezodpovedá žiadny documentType.",
+  },
+  "JSON-SENDER": {
+    en: "This is not the firm of the token, which sends what comes as JSON; POST /payloads/parse reads a document of others.",
+    sk: "Toto nie je firma tokenu, ktorá odosiela doklady v tvare JSON; cudzí doklad prečíta POST /payloads/parse.",
+  },
+  "JSON-OTHER": {
+    en: "A member of an invoice as JSON cannot hold this value as it stands.",
+    sk: "Údaj faktúry ako JSON nemôže mať túto hodnotu.",
+  },
   "JSON-UNKNOWN": { en: "This member is not read.", sk: "Tento údaj sa nečíta." },
 } as const satisfies Readonly<Record<string, Sentence>>;
 export type ProblemId = keyof typeof PROBLEMS;
@@ -88,6 +115,8 @@ export interface JsonProblem {
   readonly severity: "fatal" | "warning";
   /** By language. */
   readonly message: Sentence;
+  /** Of what came as UBL: XPath of its place. */
+  readonly location?: string;
 }
 
 /** Collects what is wrong, up to the findings of one report. */
@@ -96,11 +125,16 @@ export class Problems {
   #fatal = 0;
   #dropped = 0;
 
-  add(field: string, ruleId: ProblemId): void {
-    const severity = ruleId === "JSON-UNKNOWN" ? "warning" : "fatal";
+  /** @param location  place in the UBL from which the invoice came; default: it came as JSON */
+  add(field: string, ruleId: ProblemId, location?: string): void {
+    const severity = WARNINGS.has(ruleId) ? "warning" : "fatal";
     if (severity === "fatal") this.#fatal++;
     if (this.#found.length >= LIMITS.findings_max) this.#dropped++;
-    else this.#found.push({ field, ruleId, severity, message: PROBLEMS[ruleId] });
+    else
+      this.#found.push({
+        ...{ field, ruleId, severity, message: PROBLEMS[ruleId] },
+        ...(location === undefined ? {} : { location }),
+      });
   }
 
   /** Whether something makes the invoice impossible. */

@@ -118,6 +118,9 @@ export const ATTACHMENT_TYPES: Readonly<Record<string, RegExp>> = {
   "application/vnd.oasis.opendocument.spreadsheet": ZIP,
 };
 
+/** What a discount is called. @source UNTDID 5189 */
+export const DISCOUNT = { code: "95", reason: "Discount" } as const;
+
 /** ICD code of the Slovak business id. */
 export const ICO_SCHEME = "0158";
 

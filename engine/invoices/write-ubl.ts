@@ -2,7 +2,7 @@
 import { participantParts } from "../base/ids.js";
 import type { Draft, Line, LineVat, Party } from "./draft.js";
 import { exactText } from "./exact.js";
-import { DOCUMENT_KINDS, ICO_SCHEME, PAYMENT_UNDEFINED, SLOVAK_SCHEME, VAT_CATEGORIES } from "./terms.js";
+import { DISCOUNT, DOCUMENT_KINDS, ICO_SCHEME, PAYMENT_UNDEFINED, SLOVAK_SCHEME, VAT_CATEGORIES } from "./terms.js";
 import { lineNet, totalsOf } from "./totals.js";
 import { leaf, money, tree } from "./xml.js";
 
@@ -10,8 +10,7 @@ type Totals = ReturnType<typeof totalsOf>;
 
 const SCHEMA = "urn:oasis:names:specification:ubl:schema:xsd";
 const VAT = tree("TaxScheme", leaf("ID", "VAT"));
-/** UNTDID 5189. */
-const DISCOUNT = leaf("AllowanceChargeReasonCode", "95") + leaf("AllowanceChargeReason", "Discount");
+const REASON = leaf("AllowanceChargeReasonCode", DISCOUNT.code) + leaf("AllowanceChargeReason", DISCOUNT.reason);
 
 export function writeUbl(draft: Draft): string {
   const { root } = DOCUMENT_KINDS[draft.kind];
@@ -122,7 +121,7 @@ function allowancesOf({ currency, discount }: Draft, { groups }: Totals): readon
     tree(
       "AllowanceCharge",
       leaf("ChargeIndicator", "false"),
-      DISCOUNT,
+      REASON,
       leaf("MultiplierFactorNumeric", exactText(discount)),
       money("Amount", group.allowance, currency),
       money("BaseAmount", group.lines, currency),
@@ -177,7 +176,7 @@ function lineOf({ kind, currency }: Draft, line: Line, index: number): string {
       : tree(
           "AllowanceCharge",
           leaf("ChargeIndicator", "false"),
-          DISCOUNT,
+          REASON,
           leaf("MultiplierFactorNumeric", exactText(discount)),
           money("Amount", line.discountAmount, currency),
           money("BaseAmount", line.gross, currency),

@@ -4,21 +4,29 @@
  */
 import { z } from "zod";
 
-import { jsonValidation, payloadValidation, publicValidation } from "../../engine/documents/accept/validation-reads.js";
+import {
+  conversionOf,
+  jsonValidation,
+  payloadValidation,
+  publicValidation,
+} from "../../engine/documents/accept/validation-reads.js";
 import type { DocumentSummary, DocumentWorkers } from "../../engine/documents/accept/validators.js";
 import { Refusal } from "../../engine/base/errors.js";
 import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { OwnFirm } from "../../engine/identity/partners/firms.js";
 import { buildInvoice } from "../../engine/invoices/build.js";
+import { exactOf, exactText, product, quotient } from "../../engine/invoices/exact.js";
+import { DOCUMENT_KINDS } from "../../engine/invoices/terms.js";
+import type { InvoiceKind } from "../../engine/invoices/terms.js";
 import { SEVERITIES } from "../../validators/report.js";
-import type { Language } from "../../validators/report.js";
+import type { Finding, Language } from "../../validators/report.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 import { languageOf } from "../web/pages/languages.js";
 
 /** What the rows need of the engine: bytes go to the worker threads, nothing is parsed here. */
-interface ValidationPorts extends Pick<DocumentWorkers, "report" | "parse"> {
+interface ValidationPorts extends Pick<DocumentWorkers, "report" | "parse" | "convert"> {
   /** The firm as a party: it is the seller of an invoice that comes as JSON. @throws Refusal TEMPORARY */
   ownFirm(firmId: FirmId): Promise<OwnFirm>;
 }
@@ -132,7 +140,8 @@ const summary = z.object({
         name: said,
         quantity: said,
         unitCode: said,
-        price: said,
+        price: said.describe("Of baseQuantity units."),
+        baseQuantity: said.describe("For how many units the price is; null for one."),
         netAmount: said,
         taxCategory: said,
         taxPercent: said,
@@ -141,9 +150,18 @@ const summary = z.object({
     .describe(`The first ${LIMITS.parsed_lines_max} lines.`),
 });
 
+const KINDS = Object.keys(DOCUMENT_KINDS) as [InvoiceKind, ...InvoiceKind[]];
+const parsedItem = z.object({
+  description: said,
+  quantity: said,
+  unit: said,
+  unitPrice: said.describe("Of one unit."),
+  vatRate: said,
+  vatCategoryCode: said,
+});
 /** The names by which clients send an invoice as JSON. */
 const parsedInvoice = z.object({
-  documentType: z.enum(["invoice", "credit_note"]).nullable(),
+  documentType: z.enum(KINDS).nullable(),
   invoiceNumber: said,
   issueDate: said,
   dueDate: said,
@@ -163,14 +181,28 @@ const parsedInvoice = z.object({
   receiverIcDph: said,
   receiverCountry: said,
   totalAmount: said,
-  items: z.array(
+  items: z.array(parsedItem),
+});
+/** All of them. */
+const convertedInvoice = parsedInvoice.extend({
+  note: said,
+  receiverDic: said,
+  receiverStreet: said,
+  receiverCity: said,
+  receiverPostalCode: said,
+  iban: said,
+  paymentMethod: said,
+  paymentTerms: said,
+  variableSymbol: said,
+  documentDiscountPercent: said,
+  prepaidAmount: said,
+  items: z.array(parsedItem.extend({ discount: said.describe("Percent off the line.") })),
+  attachments: z.array(
     z.object({
+      fileName: z.string(),
+      mimeType: z.string(),
+      content: z.string().describe("base64."),
       description: said,
-      quantity: said,
-      unit: said,
-      unitPrice: said,
-      vatRate: said,
-      vatCategoryCode: said,
     }),
   ),
 });
@@ -185,7 +217,9 @@ const allowance = z.object({
   taxPercent: said,
 });
 const parsed = summary.extend({
-  invoice: parsedInvoice.describe("The same in the names by which an invoice is sent as JSON."),
+  invoice: parsedInvoice.describe(
+    "The same in the names by which an invoice is sent as JSON, to be read: discounts, charges and terms of payment are not in it. /payloads/convert makes an invoice to be sent.",
+  ),
   extras: z
     .object({
       customizationId: said,
@@ -198,49 +232,69 @@ const parsed = summary.extend({
   allowances: z.array(allowance).describe("Allowances and charges on the whole document."),
 });
 
-const DOCUMENT_TYPES = { Invoice: "invoice", CreditNote: "credit_note", ApplicationResponse: null } as const;
+const BY_ROOT = { Invoice: "invoice", CreditNote: "credit_note", ApplicationResponse: null } as const;
+
+/** A document of a code that is none of ours is what its root says. */
+const kindOf = ({ documentType, typeCode }: DocumentSummary): InvoiceKind | null =>
+  KINDS.find((kind) => DOCUMENT_KINDS[kind].root === documentType && DOCUMENT_KINDS[kind].typeCode === typeCode) ??
+  BY_ROOT[documentType];
+
+/** The price of a hundred is no price of a piece; null where the quotient has more decimals than are exact. */
+function unitPriceOf({ price, baseQuantity }: DocumentSummary["lines"][number]): string | null {
+  if (price === null || baseQuantity === null) return price;
+  const [whole, base] = [exactOf(price), exactOf(baseQuantity)];
+  if (whole === undefined || base === undefined) return null;
+  if (exactText(base) === "1") return price;
+  const one = quotient(whole, base);
+  return one !== undefined && exactText(product(one, base)) === exactText(whole) ? exactText(one) : null;
+}
 
 /** What a document says under the names that clients of the public service read. */
-const clientViewOf = (read: DocumentSummary) => ({
-  invoice: {
-    documentType: DOCUMENT_TYPES[read.documentType],
-    invoiceNumber: read.number,
-    issueDate: read.issueDate,
-    dueDate: read.dueDate,
-    taxPointDate: read.taxPointDate,
-    deliveryDate: read.deliveryDate,
-    currency: read.currency,
-    buyerReference: read.buyerReference,
-    precedingInvoiceRef: read.precedingInvoices[0] ?? null,
-    supplierName: read.supplier.name,
-    supplierPeppolId: read.supplier.participantId,
-    supplierIco: read.supplier.companyId,
-    supplierIcDph: read.supplier.vatId,
-    supplierCountry: read.supplier.country,
-    receiverName: read.customer.name,
-    receiverPeppolId: read.customer.participantId,
-    receiverIco: read.customer.companyId,
-    receiverIcDph: read.customer.vatId,
-    receiverCountry: read.customer.country,
-    totalAmount: read.totals.payable,
-    items: read.lines.map((line) => ({
-      description: line.name,
-      quantity: line.quantity,
-      unit: line.unitCode,
-      unitPrice: line.price,
-      vatRate: line.taxPercent,
-      vatCategoryCode: line.taxCategory,
-    })),
-  },
-  extras: {
-    customizationId: read.customizationId,
-    profileId: read.profileId,
-    typeCode: read.typeCode,
-    orderReference: read.orderReference,
-    totals: read.totals,
-  },
-  allowances: [...read.allowances],
-});
+function clientViewOf(read: DocumentSummary) {
+  const kind = kindOf(read);
+  // Who bills itself receives from its seller.
+  const receiver = kind !== null && DOCUMENT_KINDS[kind].isSelfBilling ? read.supplier : read.customer;
+  return {
+    invoice: {
+      documentType: kind,
+      invoiceNumber: read.number,
+      issueDate: read.issueDate,
+      dueDate: read.dueDate,
+      taxPointDate: read.taxPointDate,
+      deliveryDate: read.deliveryDate,
+      currency: read.currency,
+      buyerReference: read.buyerReference,
+      precedingInvoiceRef: read.precedingInvoices[0] ?? null,
+      supplierName: read.supplier.name,
+      supplierPeppolId: read.supplier.participantId,
+      supplierIco: read.supplier.companyId,
+      supplierIcDph: read.supplier.vatId,
+      supplierCountry: read.supplier.country,
+      receiverName: receiver.name,
+      receiverPeppolId: receiver.participantId,
+      receiverIco: receiver.companyId,
+      receiverIcDph: receiver.vatId,
+      receiverCountry: receiver.country,
+      totalAmount: read.totals.payable,
+      items: read.lines.map((line) => ({
+        description: line.name,
+        quantity: line.quantity,
+        unit: line.unitCode,
+        unitPrice: unitPriceOf(line),
+        vatRate: line.taxPercent,
+        vatCategoryCode: line.taxCategory,
+      })),
+    },
+    extras: {
+      customizationId: read.customizationId,
+      profileId: read.profileId,
+      typeCode: read.typeCode,
+      orderReference: read.orderReference,
+      totals: read.totals,
+    },
+    allowances: [...read.allowances],
+  };
+}
 
 const payloadBody = z.object({
   format: z
@@ -263,8 +317,14 @@ const converted = z.object({
   input_format: convertBody.shape.input_format,
   output_format: convertBody.shape.output_format,
   document: z
-    .union([z.string(), parsedInvoice])
-    .describe("UBL XML as text, which passes every rule; or the members of the invoice, of which UBL may say more."),
+    .union([z.string(), convertedInvoice])
+    .describe(
+      "UBL XML as text, which passes every rule; or the members of the invoice, null for what it does not say.",
+    ),
+  warnings: z
+    .array(finding)
+    .optional()
+    .describe("ubl to json: what the members cannot say, or say in another way, each with its place in the UBL."),
 });
 const ublBody = z
   .object({
@@ -310,10 +370,11 @@ function bytesOf(body: unknown): Uint8Array | undefined {
   return body;
 }
 
-/** What a UBL document says. @throws Refusal DOCUMENT_INVALID with the findings, TEMPORARY */
-async function readUbl(ports: ValidationPorts, payload: Uint8Array, firmId: FirmId): Promise<DocumentSummary> {
-  const read = await ports.parse(payload, { fairnessKey: firmId });
-  if (read.kind !== "refused") return read.summary;
+/** What could be read. @throws Refusal DOCUMENT_INVALID with the findings */
+function orInvalid<Read extends { readonly kind: "parsed" | "converted" }>(
+  read: Read | { readonly kind: "refused"; readonly findings: readonly Finding[] },
+): Read {
+  if (read.kind !== "refused") return read;
   throw new Refusal(
     "DOCUMENT_INVALID",
     read.findings.map(({ ruleId, severity, location, message }) => ({
@@ -381,7 +442,7 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     errors: ["REQUEST_INVALID", "DOCUMENT_INVALID", "TEMPORARY"],
     handler: async ({ body, firm }) => {
       const payload = bytesOf(body) ?? payloadOf(body.document ?? body.xml);
-      const read = await readUbl(ports, payload, firm.firmId);
+      const read = orInvalid(await ports.parse(payload, { fairnessKey: firm.firmId })).summary;
       const { precedingInvoices, taxes, lines, ...rest } = read;
       return {
         status: 200,
@@ -403,21 +464,30 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     scopes: ["documents:send"],
     summary: "Make UBL of an invoice as JSON, or the other way round",
     description:
-      "json to ubl: the document that a send of these members would transmit, with the firm as the seller (or the buyer of a self-billing one); one that breaks a rule is 422 with every finding. ubl to json: what the document says under the names by which an invoice is sent as JSON, without a verdict. Nothing is stored.",
+      "json to ubl: the document that a send of these members would transmit, with the firm as the seller (or the buyer of a self-billing one); one that breaks a rule is 422 with every finding. ubl to json: what the document says under the names by which an invoice is sent as JSON. Sent by this firm, the members come to the same type, parties, VAT and amounts; a document of which they cannot is 422, and each finding names the element. What has no member and changes none of these is a warning. Nothing is stored.",
     request: { body: convertBody, body_bytes_max: LIMITS.request_body_bytes_max },
     responses: {
       200: { description: "The document in the other format.", schema: converted },
-      422: { description: "The invoice as JSON is invalid.", schema: payloadResult },
+      422: {
+        description: "The invoice as JSON is invalid, or would be another one than the UBL.",
+        schema: payloadResult,
+      },
     },
     errors: ["REQUEST_INVALID", "DOCUMENT_INVALID", "TEMPORARY"],
     handler: async (request) => {
       const { body, firm, receivedAt } = request;
       const { input_format, output_format, document } = body;
-      if (input_format === "ubl") {
-        const { invoice } = clientViewOf(await readUbl(ports, payloadOf(document), firm.firmId));
-        return { status: 200, body: { input_format, output_format, document: invoice } };
-      }
       const language = languageOf(request.header("accept-language"));
+      if (input_format === "ubl") {
+        const asked = { fairnessKey: firm.firmId, own: await ports.ownFirm(firm.firmId) };
+        const read = orInvalid(await ports.convert(payloadOf(document), asked));
+        const verdict = conversionOf(read, language);
+        if (!verdict.valid) return { status: 422, body: verdict, headers: told(language) };
+        const { warnings } = verdict;
+        // The worker fills every member of the schema, which a test reads.
+        const invoice = read.invoice as z.infer<typeof convertedInvoice>;
+        return { status: 200, body: { input_format, output_format, document: invoice, warnings } };
+      }
       const built = buildInvoice(invoiceOf(document), await ports.ownFirm(firm.firmId));
       const asked = { fairnessKey: firm.firmId, receivedAt, details: true, language, upcoming: false };
       const report = built.ubl === undefined ? undefined : await ports.report(built.ubl, asked);

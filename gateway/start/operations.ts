@@ -175,6 +175,7 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   plug(validationRoutes, ({ validators, sql }) => ({
     report: validators.report.bind(validators),
     parse: validators.parse.bind(validators),
+    convert: validators.convert.bind(validators),
     ownFirm: (firmId) => readOwnFirm(sql, firmId),
   })),
   plug(whiteLabelRoutes, ({ whiteLabel }) => whiteLabel),

@@ -120,6 +120,8 @@ interface JsonDocument {
     readonly ruleId: string;
     readonly severity: "fatal" | "warning";
     readonly message: Readonly<Record<Language, string>>;
+    /** Of what came as UBL. */
+    readonly location?: string;
   }[];
   readonly dropped: number;
   /** The member from which the place of a finding came. */
@@ -136,14 +138,7 @@ export function jsonValidation(
   report: Report | undefined,
   language: Language,
 ): PayloadValidation {
-  const ofMembers = problems.map(({ field, ruleId, severity, message }) => ({
-    ruleId,
-    layer: "json",
-    severity,
-    location: "/",
-    field,
-    message: message[language],
-  }));
+  const ofMembers = shownProblems(problems, language);
   const judged = payloadValidation(report ?? { valid: false, findings: [], dropped });
   // Lines and columns would be those of a document that nobody has seen.
   const named = (finding: ShownFinding): ShownFinding => {
@@ -153,6 +148,34 @@ export function jsonValidation(
   const errors = [...ofMembers.filter((finding) => !isWarning(finding)), ...judged.errors.map(named)];
   const warnings = [...ofMembers.filter(isWarning), ...judged.warnings.map(named)];
   return { ...judged, errorCount: errors.length, warningCount: warnings.length, errors, warnings };
+}
+
+const shownProblems = (problems: JsonDocument["problems"], language: Language): ShownFinding[] =>
+  problems.map(({ field, ruleId, severity, location = "/", message }) => ({
+    ruleId,
+    layer: "json",
+    severity,
+    location,
+    field,
+    message: message[language],
+  }));
+
+/** `POST /payloads/convert` of UBL: what an invoice as JSON would change of the document. */
+export function conversionOf(
+  { problems, dropped, isAnother }: Pick<JsonDocument, "problems" | "dropped"> & { readonly isAnother: boolean },
+  language: Language,
+): PayloadValidation {
+  const found = shownProblems(problems, language);
+  const errors = found.filter((finding) => !isWarning(finding));
+  const warnings = found.filter(isWarning);
+  return {
+    valid: !isAnother,
+    errorCount: errors.length,
+    warningCount: warnings.length,
+    errors,
+    warnings,
+    ...omission({ dropped }),
+  };
 }
 
 /**

@@ -5,7 +5,9 @@ import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
 import { JobQuarantined, PoolBusy, quarantinedReport } from "../../../validators/pool.js";
 import type { ValidatorPool } from "../../../validators/pool.js";
+import type { Party } from "../../invoices/draft.js";
 import type {
+  ConvertOutput,
   Language,
   MapInput,
   MapOutput,
@@ -46,6 +48,11 @@ export interface DocumentWorkers extends Validators, ResponseReader {
   report(payload: Uint8Array, options: InspectOptions): Promise<Report>;
   /** What a document says, without a verdict. @throws Refusal TEMPORARY when the queue is full */
   parse(payload: Uint8Array, options: { readonly fairnessKey: string }): Promise<ParseOutput>;
+  /**
+   * The document as an invoice that the firm could send as JSON, and what JSON would change of it.
+   * @throws Refusal TEMPORARY when the queue is full
+   */
+  convert(payload: Uint8Array, options: { readonly fairnessKey: string; readonly own: Party }): Promise<ConvertOutput>;
   /** The document as a person reads it. @throws Refusal TEMPORARY when the queue is full */
   view(payload: Uint8Array, options: ViewOptions): Promise<ViewOutput>;
   /** Makes a create body out of a source. @throws Refusal TEMPORARY when the queue is full */
@@ -128,6 +135,8 @@ export function createValidators(pool: ValidatorPool, metrics: Metrics, rulesDir
       readable(
         pool.run("parse", { bytes: payload, limits: SCAN_LIMITS, linesMax: LIMITS.parsed_lines_max }, { fairnessKey }),
       ),
+    convert: (payload, { fairnessKey, own }) =>
+      readable(pool.run("convert", { bytes: payload, limits: SCAN_LIMITS, own }, { fairnessKey })),
     view: (payload, { fairnessKey, language, format }) =>
       readable(pool.run("view", { bytes: payload, limits: SCAN_LIMITS, language, format }, { fairnessKey })),
     map: async (input, { fairnessKey }) => {

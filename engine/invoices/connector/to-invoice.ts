@@ -70,6 +70,12 @@ export function invoiceOfBody(body: InvoiceObject, participant: string | undefin
   };
 }
 
+/** The invoice's member for one of the body: `lines[2].vatRate` is `items[2].vatRate`. */
+export function invoiceField(field: string): string {
+  if (field.startsWith("lines")) return field.replace(/^lines/u, "items").replace(/taxTreatment$/u, "vatCategoryCode");
+  return Object.hasOwn(NAMES, field) ? NAMES[field as keyof typeof NAMES] : field;
+}
+
 /** The body's member for one of the invoice: `items[2].vatRate` is `lines[2].vatRate`. */
 export function bodyField(field: string): string {
   if (field.startsWith("items")) return field.replace(/^items/u, "lines").replace(/vatCategoryCode$/u, "taxTreatment");

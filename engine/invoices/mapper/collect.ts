@@ -48,7 +48,7 @@ export class Collection {
     this.#issues = [...reading.issues];
     this.attachments = reading.attachments ?? [];
     this.#unmapped = new Set(reading.unmapped);
-    this.#mark = markOf(numbersOf(reading));
+    this.#mark = reading.mark ?? markOf(numbersOf(reading));
     const lines = reading.lines.filter((line) => line.length > 0);
     if (lines.length > LIMITS.invoice_lines_max)
       this.tell("TOO_MANY_LINES", { field: "lines", detail: `The source has ${lines.length}.` });

@@ -1,12 +1,10 @@
 /** The task of a worker: one source becomes one create body. */
 import { connectorCreateBody } from "../connector/create-body.js";
 import { LIMITS } from "../../base/limits.js";
-import { exactOf, exactText } from "../exact.js";
 import { Collection, headField, LOOK_AT } from "./collect.js";
-import type { FieldValue, FieldValues } from "./collect.js";
 import { defaultsOf } from "./defaults.js";
 import { derive } from "./derive.js";
-import { HEAD_FIELDS, LINE_FIELDS } from "./fields.js";
+import { documentOf, HEAD_MEMBERS, isCopied, LINE_MEMBERS, numberOf } from "./document.js";
 import { judgeDocument } from "./judge.js";
 import { readCsv } from "./sources/read-csv.js";
 import { readText } from "./sources/read-text.js";
@@ -56,9 +54,9 @@ function assemble(members: Collection, dictionary: Dictionary, input: MapInput):
   for (const [target, source] of dictionary.unused()) members.tell("FIELD_MAP_UNUSED", { field: target, source });
   takeDefaults(members, input);
   derive(members);
-  judgeDocument(members, documentOf(members, input.customerRef), input.own);
+  judgeDocument(members, bodyOf(members, input.customerRef), input.own);
   tellUncertain(members);
-  const document = documentOf(members, input.customerRef);
+  const document = bodyOf(members, input.customerRef);
   const { issues, unmapped } = members;
   const isDoubtful = issues.some(({ severity }) => severity !== "information");
   return {
@@ -72,6 +70,11 @@ function assemble(members: Collection, dictionary: Dictionary, input: MapInput):
       Math.max(0, unmapped.length - LIMITS.mapper_unmapped_max) + Math.max(0, issues.length - LIMITS.mapper_issues_max),
   };
 }
+
+const bodyOf = (members: Collection, customerRef: string): Readonly<Record<string, unknown>> => ({
+  customerRef,
+  ...documentOf(members, numberOf),
+});
 
 function takeDefaults(members: Collection, { defaults }: MapInput): void {
   for (const { target, value } of defaultsOf(defaults)) {
@@ -98,51 +101,6 @@ function tellUncertain(members: Collection): void {
           field: members.lines.length === 1 ? `lines[0].${target}` : `lines[].${target}`,
           source,
         });
-}
-
-const isMember = (name: string): boolean => !/^(?:check|all|orderReference|reverseCharge|unitPriceWithTax)/u.test(name);
-const HEAD_MEMBERS = Object.keys(HEAD_FIELDS).filter(isMember);
-const RECIPIENT = ["name", "companyId", "taxId", "vatId", "networkId", "country"];
-const ADDRESS = ["street", "city", "postalCode"];
-const LINE_MEMBERS = Object.keys(LINE_FIELDS).filter(isMember);
-
-const isCopied = (names: readonly string[], target: string): boolean =>
-  names.includes(target) || (target.startsWith("recipient.") && target !== "recipient.address");
-
-/** FieldValues whose value is a number; as text where a double would not tell its digits. */
-const NUMBERS: ReadonlySet<string> = new Set([
-  "quantity",
-  "unitPrice",
-  "vatRate",
-  "discount",
-  "documentDiscountPercent",
-  "prepaidAmount",
-]);
-
-function valueOf(name: string, { value }: FieldValue): string | number {
-  if (!NUMBERS.has(name)) return value;
-  const exact = exactOf(Number(value));
-  return exact !== undefined && exactText(exact) === value ? Number(value) : value;
-}
-
-const pick = (members: FieldValues, names: readonly string[], prefix = ""): Readonly<Record<string, string | number>> =>
-  Object.fromEntries(
-    names.flatMap((name) => {
-      const member = members.get(prefix + name);
-      return member === undefined ? [] : [[name, valueOf(name, member)] as const];
-    }),
-  );
-
-function documentOf({ head, lines, attachments }: Collection, customerRef: string): Readonly<Record<string, unknown>> {
-  const address = pick(head, ADDRESS, "recipient.");
-  const hasAddress = Object.keys(address).length > 0;
-  return {
-    customerRef,
-    ...pick(head, HEAD_MEMBERS),
-    recipient: { ...pick(head, RECIPIENT, "recipient."), ...(hasAddress ? { address } : {}) },
-    ...(attachments.length === 0 ? {} : { attachments }),
-    lines: lines.map((line) => pick(line, LINE_MEMBERS)),
-  };
 }
 
 function confidenceOf(members: Collection): Readonly<Record<string, number>> {

@@ -40,8 +40,15 @@ export const IMPORT_LAW: readonly Area[] = [
     title: "validators",
     pattern: /^validators\//,
     may: [],
-    files: [["engine/invoices/mapper/map.ts", "a source as large as its sender likes is mapped in a worker"]],
-    types: [["engine/invoices/mapper/protocol.ts", "what the mapper is asked and answers"]],
+    files: [
+      ["engine/invoices/mapper/map.ts", "a source as large as its sender likes is mapped in a worker"],
+      ["engine/invoices/mapper/as-json.ts", "so is UBL that becomes JSON, by the mapper's reader"],
+    ],
+    types: [
+      ["engine/invoices/mapper/protocol.ts", "what the mapper is asked and answers"],
+      ["engine/invoices/draft.ts", "the firm that would send an invoice"],
+      ["engine/invoices/problems.ts", "what JSON cannot say is told in the words of the builder"],
+    ],
   },
   { area: "base", title: "engine/base", pattern: /^engine\/base\//, may: [] },
   { area: "lifecycle", title: "engine/lifecycle", pattern: /^engine\/lifecycle\//, may: [] },

@@ -43,11 +43,16 @@ interface ReadXml {
   readonly dictionary: Dictionary;
 }
 
-export function readXml({ sourceText = "", fieldMap, own }: MapInput): ReadXml {
+/** @throws UnreadableSource */
+export function rootOfXml(sourceText: string): XmlElement {
   const document = parseXml(Buffer.from(sourceText.replace(DECLARATION, ""), "utf8"), BOUNDS);
   if (document.kind === "refused")
     throw new UnreadableSource(`MAPPER-XML-${document.fault.toUpperCase()}`, FAULTS[document.fault]);
-  const { root } = document;
+  return document.root;
+}
+
+export function readXml({ sourceText = "", fieldMap, own }: MapInput): ReadXml {
+  const root = rootOfXml(sourceText);
   const dictionary = new Dictionary(fieldMap, root.local);
   // A caller with a map of its own knows better what the elements mean.
   if (isUbl(root) && Object.keys(fieldMap).length === 0) return { reading: readUbl(root, own), dictionary };

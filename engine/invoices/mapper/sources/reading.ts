@@ -6,6 +6,7 @@ import type { PartyRole } from "../fields.js";
 import type { MapIssue } from "../issues.js";
 import { CERTAINTY, fold, headMeaning, kindOfTarget, lineMeaning } from "../names.js";
 import type { Meaning } from "../names.js";
+import type { DecimalMark } from "../numbers.js";
 import type { FieldMap } from "../protocol.js";
 import type { SourceValue } from "../values.js";
 
@@ -22,6 +23,8 @@ export interface Reading {
   readonly lines: readonly (readonly FoundValue[])[];
   readonly unmapped: readonly string[];
   readonly issues: readonly MapIssue[];
+  /** The sign before decimals where the form of the source says it; default: what its numbers show. */
+  readonly mark?: DecimalMark;
   /** Files that travel with the invoice, as a create body has them. */
   readonly attachments?: readonly Readonly<Record<string, string>>[];
 }

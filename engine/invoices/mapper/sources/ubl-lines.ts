@@ -2,6 +2,7 @@
 import type { XmlElement } from "../../../../validators/xml/tree.js";
 import { exactOf, exactText, percentOf, product, quotient, toCents } from "../../exact.js";
 import type { Cents, Exact } from "../../exact.js";
+import { DISCOUNT } from "../../terms.js";
 import type { ValueKind } from "../fields.js";
 import { issueOf } from "../issues.js";
 import type { MapIssue } from "../issues.js";
@@ -66,11 +67,12 @@ function readLine(line: XmlElement, name: string, taken: TakenElements): UblLine
   const quantity = taken.element(line, "InvoicedQuantity") ?? taken.element(line, "CreditedQuantity");
   const unit = quantity?.attributes.find(({ local }) => local === "unitCode")?.value;
   const amount = quantity === undefined ? undefined : taken.textOf(quantity);
+  const counted = `${name}.${quantity?.local ?? "InvoicedQuantity"}`;
   const base = taken.text(line, "Price", "BaseQuantity");
   const price = taken.text(line, "Price", "PriceAmount");
   // The price of a hundred is a hundred times the price of one.
   const unitPrice = base === undefined || price === undefined ? price : priceOfOne(price, base);
-  const vat = vatOf(line, ["Item", "ClassifiedTaxCategory"], taken);
+  const vat = vatOf(line, name, ["Item", "ClassifiedTaxCategory"], taken);
   const description = taken.text(line, "Item", "Name") ?? taken.text(line, "Item", "Description");
   const adjustments = taken.elements(line, "AllowanceCharge").map((entry) => adjustmentOf(entry, taken));
   const allowances = adjustments.filter(({ isCharge }) => !isCharge);
@@ -82,9 +84,10 @@ function readLine(line: XmlElement, name: string, taken: TakenElements): UblLine
     net: discount === undefined ? gross : gross - allowance,
     found: [
       ...valueOf("description", "text", description, `${name}.Item.Name`),
-      ...valueOf("quantity", "quantity", amount, `${name}.Quantity`),
-      ...valueOf("unit", "unit", unit, `${name}.unitCode`),
-      ...valueOf("unitPrice", "number", unitPrice, `${name}.Price`),
+      ...valueOf("quantity", "quantity", amount, counted),
+      // A code, which no word of a language is taken for: ST is a sheet, and no piece.
+      ...valueOf("unit", "text", unit, `${counted}@unitCode`),
+      ...valueOf("unitPrice", "number", unitPrice, `${name}.Price.PriceAmount`),
       ...vat.found,
       ...(discount === undefined || discount === "0"
         ? []
@@ -98,6 +101,7 @@ function readLine(line: XmlElement, name: string, taken: TakenElements): UblLine
   return {
     lines: [own, ...apart.map((adjustment) => adjustmentLine(adjustment, vat))],
     issues: [
+      ...vat.issues,
       ...apart.map(() => converted(`${name}.AllowanceCharge`)),
       ...(apart.length > 0 || isWrittenSo(allowances, discount) ? [] : [rewritten(`${name}.AllowanceCharge`)]),
       ...(stated === undefined || centsOf(stated) === own.net
@@ -127,14 +131,18 @@ function priceOfOne(price: string, base: string): string {
 interface Vat {
   readonly key: string;
   readonly found: readonly FoundValue[];
+  readonly issues: readonly MapIssue[];
 }
 
-function vatOf(element: XmlElement, path: readonly string[], taken: TakenElements): Vat {
+/** @param within  where the element stands: `InvoiceLine` */
+function vatOf(element: XmlElement, within: string, path: readonly string[], taken: TakenElements): Vat {
   const category = taken.text(element, ...path, "ID") ?? "";
   const rate = taken.text(element, ...path, "Percent") ?? "0";
   const treatment = Object.hasOwn(TREATMENTS, category) ? TREATMENTS[category] : undefined;
-  const source = path.join(".");
+  const source = [within, ...path].join(".");
+  const isKnown = treatment !== undefined || category === "S" || category === "";
   return {
+    issues: isKnown ? [] : [issueOf("UNSAYABLE", { field: "lines", source: `${source}.ID` })],
     key: `${category} ${exactText(exact(rate))}`,
     found: [
       found("vatRate", "percent", rate, source),
@@ -160,6 +168,11 @@ function adjustmentOf(entry: XmlElement, taken: TakenElements): Adjustment {
   // What it is a share of follows from the document's own sums.
   taken.text(entry, "BaseAmount");
   const percent = taken.text(entry, "MultiplierFactorNumeric");
+  // What the builder writes of a discount.
+  if (!isCharge) {
+    taken.takeSame(reason, DISCOUNT.reason);
+    taken.takeSame(taken.element(entry, "AllowanceChargeReasonCode"), DISCOUNT.code);
+  }
   const words = reason === undefined ? "" : isCharge ? taken.textOf(reason) : taken.peek(reason);
   const said = words === "" ? (isCharge ? "Charge" : "Discount") : words;
   return { isCharge, size: centsOf(amount), amount, percent, reason: said };
@@ -219,7 +232,7 @@ interface DocumentDiscount {
 /** One percentage for all of the document, where it comes to each VAT group's allowances to the cent. */
 export function discountOf(root: XmlElement, lines: readonly UblLine[], taken: TakenElements): DocumentDiscount {
   const entries = taken.elements(root, "AllowanceCharge").map((entry) => ({
-    vat: vatOf(entry, ["TaxCategory"], taken),
+    vat: vatOf(entry, "AllowanceCharge", ["TaxCategory"], taken),
     ...adjustmentOf(entry, taken),
   }));
   const charges = entries.filter(({ isCharge }) => isCharge);
@@ -245,6 +258,7 @@ export function discountOf(root: XmlElement, lines: readonly UblLine[], taken: T
     percent: isExact ? share : undefined,
     lines: apart.map((adjustment) => adjustmentLine(adjustment, adjustment.vat)),
     issues: once([
+      ...entries.flatMap(({ vat }) => vat.issues),
       ...apart.map(() => converted("AllowanceCharge")),
       ...(isExact && allowances.length > 0 && !isWritten ? [rewritten("AllowanceCharge")] : []),
     ]),

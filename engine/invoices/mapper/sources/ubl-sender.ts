@@ -40,9 +40,9 @@ export function readSender(
     return id !== undefined && isVat ? [id] : [];
   });
   const compared = (target: string, kind: "text" | "taxId", element: XmlElement, place: string): FoundValue =>
-    foundAt({ target, kind, certainty: CERTAINTY.stated }, `${role}.${place}`, taken.peek(element));
+    foundAt({ target, kind, certainty: CERTAINTY.stated }, `${role}.Party.${place}`, taken.peek(element));
   return [
-    ...(company === undefined ? [] : [compared("supplier.companyId", "text", company, "CompanyID")]),
+    ...(company === undefined ? [] : [compared("supplier.companyId", "text", company, "PartyLegalEntity.CompanyID")]),
     ...vatIds.map((id) => compared("supplier.vatId", "taxId", id, "PartyTaxScheme")),
   ];
 }

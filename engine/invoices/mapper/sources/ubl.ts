@@ -50,7 +50,7 @@ const TYPES: Readonly<Record<string, UblType>> = {
 const OTHERWISE: Readonly<Record<string, UblType>> = { Invoice: INVOICE, CreditNote: CREDIT_NOTE };
 
 /** Members that are copied as they stand. */
-const COPIED: readonly (readonly [path: string, target: string, kind: ValueKind])[] = [
+const COPIED: readonly CopiedRow[] = [
   ["ID", "number", "text"],
   ["IssueDate", "issueDate", "date"],
   ["DueDate", "dueDate", "date"],
@@ -68,13 +68,14 @@ const COPIED: readonly (readonly [path: string, target: string, kind: ValueKind]
   ["TaxTotal/TaxAmount", "checkTax", "number"],
 ];
 
-const RECIPIENT: readonly (readonly [path: string, target: string, kind: ValueKind])[] = [
+const RECIPIENT: readonly CopiedRow[] = [
   ["PartyLegalEntity/RegistrationName", "name", "text"],
   ["PartyLegalEntity/CompanyID", "companyId", "text"],
   ["PostalAddress/StreetName", "street", "text"],
   ["PostalAddress/CityName", "city", "text"],
   ["PostalAddress/PostalZone", "postalCode", "text"],
-  ["PostalAddress/Country/IdentificationCode", "country", "country"],
+  // A code, which no word of a language is taken for: SR is Suriname.
+  ["PostalAddress/Country/IdentificationCode", "country", "text"],
 ];
 
 /** What the builder computes from the lines, with the same result where the sums of the document agree. */
@@ -88,9 +89,15 @@ function isIbanText(text: string): boolean {
   return /^[A-Z]{2}\d{2}[A-Z0-9]{10,30}$/u.test(iban) && hasCheckDigits(iban);
 }
 
-/** @param own  the firm that sends, of which the builder writes what the engine knows */
-export function readUbl(root: XmlElement, own: Party): Reading {
-  return new UblReader(root, own).read();
+/** A member that is copied as it stands, with its place in the document. */
+export type CopiedRow = readonly [path: string, target: string, kind: ValueKind];
+
+/**
+ * @param own  the firm that sends, of which the builder writes what the engine knows
+ * @param more  members that the reader's document has beside those of a create body; default none
+ */
+export function readUbl(root: XmlElement, own: Party, more: readonly CopiedRow[] = []): Reading {
+  return new UblReader(root, own).read(more);
 }
 
 class UblReader {
@@ -107,9 +114,9 @@ class UblReader {
     this.#own = own;
   }
 
-  read(): Reading {
+  read(more: readonly CopiedRow[]): Reading {
     const type = this.#readType();
-    for (const [path, target, kind] of COPIED) this.#copy(this.#root, path, target, kind);
+    for (const row of [...COPIED, ...more]) this.#copy(this.#root, row);
     const notes = this.#taken.elements(this.#root, "Note").map((note) => this.#taken.textOf(note));
     if (notes.length > 0) this.#find("note", "text", notes.join("\n"), "Note");
     if (notes.length > 1) this.#tell("CONVERTED", { field: "note", source: "Note", detail: "Notes became one." });
@@ -135,6 +142,7 @@ class UblReader {
       lines: [...lines, ...discount.lines].map(({ found }) => found),
       unmapped,
       issues: this.#issues,
+      mark: ".",
       attachments,
     };
   }
@@ -149,9 +157,10 @@ class UblReader {
       this.#issues.push(issueOf(code, place));
   }
 
-  #copy(from: XmlElement, path: string, target: string, kind: ValueKind): void {
+  /** @param within  where `from` stands: `AccountingCustomerParty.Party.`; default at the root */
+  #copy(from: XmlElement, [path, target, kind]: CopiedRow, within = ""): void {
     const value = this.#taken.text(from, ...path.split("/"));
-    if (value !== undefined) this.#find(target, kind, value, path.replaceAll("/", "."));
+    if (value !== undefined) this.#find(target, kind, value, within + path.replaceAll("/", "."));
   }
 
   /** What the document is, and what the builder writes of that by itself. @returns the member of the create body */
@@ -170,7 +179,7 @@ class UblReader {
         source,
         detail: `The source says ${placeOf(code)}; ${typeCode} is sent.`,
       });
-    if (type !== undefined) this.#find("type", "type", type, "TypeCode");
+    if (type !== undefined) this.#find("type", "type", type, source);
     for (const [name, written] of [
       ["CustomizationID", customization],
       ["ProfileID", profile],
@@ -191,7 +200,8 @@ class UblReader {
   }
 
   #readRecipient(party: XmlElement, role: string): void {
-    for (const [path, target, kind] of RECIPIENT) this.#copy(party, path, `recipient.${target}`, kind);
+    const within = `${role}.Party.`;
+    for (const [path, target, kind] of RECIPIENT) this.#copy(party, [path, `recipient.${target}`, kind], within);
     const country = this.#taken.element(party, "PostalAddress", "Country", "IdentificationCode");
     const isSlovak = country !== undefined && this.#taken.peek(country) === "SK";
     this.#taken.drop(
@@ -203,23 +213,23 @@ class UblReader {
     const scheme = endpoint === undefined ? undefined : attributeOf(endpoint, "schemeID");
     if (endpoint !== undefined && scheme !== undefined) {
       const id = `${scheme}:${this.#taken.textOf(endpoint)}`;
-      this.#find("recipient.networkId", "participant", id, `${role}.EndpointID`);
+      this.#find("recipient.networkId", "participant", id, `${within}EndpointID`);
     }
     for (const tax of this.#taken.taxSchemes(party))
       this.#find(
         tax.scheme === "VAT" ? "recipient.vatId" : "recipient.taxId",
         "taxId",
         tax.id,
-        `${role}.PartyTaxScheme`,
+        `${within}PartyTaxScheme`,
       );
     // Where the builder puts a tax id that is no VAT id.
     const identifier = this.#taken.element(party, "PartyIdentification", "ID");
     if (identifier !== undefined && /^\d{10}$/u.test(this.#taken.peek(identifier))) {
-      this.#find("recipient.taxId", "taxId", this.#taken.textOf(identifier), `${role}.PartyIdentification`);
+      this.#find("recipient.taxId", "taxId", this.#taken.textOf(identifier), `${within}PartyIdentification.ID`);
       this.#taken.drop(identifier, "schemeID", isSlovak ? SLOVAK_SCHEME : undefined);
     }
     if (!this.#taken.has(party, "PartyLegalEntity", "RegistrationName"))
-      this.#copy(party, "PartyName/Name", "recipient.name", "text");
+      this.#copy(party, ["PartyName/Name", "recipient.name", "text"], within);
   }
 
   #readPayment(): void {
@@ -277,9 +287,14 @@ class UblReader {
 
   /** Sums that a create body cannot come to. */
   #tellRest(): void {
-    const rounding = this.#taken.text(this.#root, "LegalMonetaryTotal", "PayableRoundingAmount");
+    const rounding = this.#taken.text(this.#root, MONEY, "PayableRoundingAmount");
     if (rounding !== undefined && /[1-9]/u.test(rounding))
-      this.#tell("UNSAYABLE", { field: "lines", source: "LegalMonetaryTotal.PayableRoundingAmount" });
+      this.#tell("UNSAYABLE", { field: "lines", source: `${MONEY}.PayableRoundingAmount` });
+    const payable = this.#taken.element(this.#root, MONEY, "PayableAmount");
+    const currency = this.#taken.element(this.#root, "DocumentCurrencyCode");
+    const unit = payable === undefined ? undefined : attributeOf(payable, "currencyID");
+    if (unit !== undefined && currency !== undefined && unit !== this.#taken.peek(currency))
+      this.#tell("UNSAYABLE", { field: "currency", source: `${MONEY}.PayableAmount@currencyID` });
   }
 
   #attachments(): readonly Readonly<Record<string, string>>[] {
