@@ -204,6 +204,30 @@ test("pods of the chart are nobody's root, write to volumes alone, gain no right
   }
 });
 
+test("the migration has the variables and volumes of a node, but for the claim of the evidence, which comes later", () => {
+  for (const name of ["deployment", "migration"]) {
+    const text = template(name);
+    expect(text, name).toMatch(/^ {10}env: \{\{- include "kurier\.environment" \. \| nindent 12 \}\}$/m);
+    expect(text, name).toMatch(/^ {10}volumeMounts: \{\{- include "kurier\.mounts" \. \| nindent 12 \}\}$/m);
+    expect(text, name).toMatch(/^ {6}volumes: \{\{- include "kurier\.volumes" \. \| nindent 8 \}\}$/m);
+  }
+  expect(helpers).toContain("range $name, $value := .Values.environment");
+  for (const more of ["extraVolumes", "extraVolumeMounts"]) {
+    expect(helpers).toContain(`{{- with .Values.${more} }}\n{{ toYaml . }}`);
+    expect(values).toHaveProperty(more, []);
+  }
+  expect(template("migration")).not.toContain("evidence");
+});
+
+test("who stops a container gives it as long as the chart does", () => {
+  const { services } = parse(read("deploy/compose/compose.yml"), { merge: true }) as {
+    readonly services: Readonly<Record<string, { readonly image: string; readonly stop_grace_period?: string }>>;
+  };
+  const grace_s = values.nodes.terminationGracePeriodSeconds;
+  for (const name of ["a", "b"]) expect(services[name]?.stop_grace_period, name).toBe(`${grace_s}s`);
+  expect(read("docs/deploy.md")).toMatch(new RegExp(`^docker run .*--stop-timeout ${grace_s} `, "m"));
+});
+
 test("the chart's probes ask the operators' listener, and a node has longer to leave than its last requests take", () => {
   const probes = [...template("deployment").matchAll(/(\w+)Probe:\n\s+httpGet: \{ path: (\S+), port: (\w+) \}/g)];
   expect(probes.map(([, ...probe]) => probe)).toEqual([

@@ -44,6 +44,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end -}}
 
+{{/* Of a node and of the migration; the claim of the evidence is made after the first migration, which writes none. */}}
 {{- define "kurier.volumes" -}}
 - name: data
   emptyDir: { sizeLimit: 2Gi }
@@ -53,9 +54,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   secret: { secretName: {{ .Values.secrets.name | quote }}, defaultMode: 0440 }
 - name: trust
   configMap: { name: {{ .Values.trust.configMap | quote }} }
-{{- if not .Values.evidence.bucket }}
-- name: evidence
-  persistentVolumeClaim: { claimName: {{ include "kurier.name" . }}-evidence }
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}
 
@@ -64,8 +64,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - { name: tmp, mountPath: /tmp }
 - { name: secrets, mountPath: /etc/kurier/secrets, readOnly: true }
 - { name: trust, mountPath: /etc/kurier/trust, readOnly: true }
-{{- if not .Values.evidence.bucket }}
-- { name: evidence, mountPath: /evidence }
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}
 
