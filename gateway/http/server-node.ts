@@ -203,6 +203,8 @@ export async function listenNode(options: ServerOptions, shared: Load): Promise<
     keepAliveTimeout: request_idle_ms,
     connectionsCheckingInterval: Math.max(50, request_idle_ms / 4),
     noDelay: true,
+    // Judged by the conversation, as in the other form: node's own 400 has no request id and no envelope.
+    requireHostHeader: false,
   });
   server.maxConnections = shared.limits.connections_max;
   // Node drops headers above this count silently. One more than our limit lets us see, and refuse, too many.
@@ -226,14 +228,18 @@ export async function listenNode(options: ServerOptions, shared: Load): Promise<
       for (const conversation of conversations) conversation.closed();
     });
   });
-  server.on("request", (request, response) => {
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
     if (ended.has(request.socket)) return;
     const head = headOf(request);
-    const framing = framingOf(head, shared.limits);
+    const isHostless = request.httpVersion !== "1.0" && head.headers.count("host") === 0;
+    const framing = isHostless ? "malformed" : framingOf(head, shared.limits);
     if (framing === undefined || typeof framing === "string") ended.add(request.socket);
     const conversation = new NodeConversation(shared, options.onRequest(head), request, response);
     if (conversation.open(framing)) conversation.readBody();
-  });
+  };
+  server.on("request", take);
+  // An Expect that nobody knows would get node's own 417; the other form goes by it.
+  server.on("checkExpectation", take);
   server.on("clientError", (error: ClientError, socket) => {
     refuseBroken(options, error, socket as Socket);
   });

@@ -336,6 +336,25 @@ describe.each(serverForms)("the %s form", (form) => {
       await client.closed();
     });
 
+    // uWebSockets.js refuses a request without a Host itself, in a bare line.
+    test.runIf(form === "node")("no Host is refused with the envelope and a request id, but for HTTP/1.0", async () => {
+      const answer = await wire(gateway.port, "GET /api/v1/hello HTTP/1.1\r\n\r\n");
+      expect([answer?.status, answer?.headers["x-request-id"]]).toEqual([
+        400,
+        expect.stringMatching(/^[0-9a-f-]{36}$/),
+      ]);
+      expect(JSON.parse(answer?.body ?? "")).toBeTypeOf("object");
+      expect((await wire(gateway.port, "GET /api/v1/hello HTTP/1.0\r\n\r\n"))?.status).toBe(200);
+    });
+
+    test("an Expect that nobody knows is gone by, as the other form does", async () => {
+      const answer = await wire(gateway.port, get("/api/v1/hello", "Expect: 200-maybe\r\n"));
+      expect([answer?.status, answer?.headers["x-request-id"]]).toEqual([
+        200,
+        expect.stringMatching(/^[0-9a-f-]{36}$/),
+      ]);
+    });
+
     test("a body in chunks, cut anywhere, arrives byte for byte", async () => {
       const body = Buffer.from(JSON.stringify({ text: "Žltý kôň 🐎 ".repeat(2_000) }));
       const client = new WireClient(gateway.port).send(
