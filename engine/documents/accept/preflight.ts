@@ -6,7 +6,7 @@ import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { DOORS } from "./doors.js";
 import type { HashedRequest, SendRequest } from "./request.js";
-import { hashed, judgeSend, recipientOf, refusalOfConflict } from "./send.js";
+import { askRecipient, hashed, judgeSend, refusalOfConflict } from "./send.js";
 import type { SendPorts } from "./send.js";
 import { refuseSend } from "./send-checks.js";
 
@@ -35,7 +35,7 @@ export async function preflight(ports: PreflightPorts, asked: SendRequest): Prom
     warnings: inspection.findings
       .filter(({ severity }) => severity === "warning" || severity === "information")
       .map(({ ruleId, severity, location, message }) => ({ ruleId, severity, location, message })),
-    recipient: inspection.facts === undefined ? undefined : await recipientOf(ports, request),
+    recipient: inspection.facts === undefined ? undefined : await askRecipient(ports, request),
     conflict: await conflictOf(ports.sql, request),
   };
 }

@@ -12,7 +12,8 @@ import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
 import { traceAccepted } from "../../base/tracing/tracing.js";
 import { canonicalDocumentTypeId, canonicalProcessId } from "../../peppol/envelope/identifiers.js";
-import type { Capability, Recipient, Recipients } from "../../peppol/discovery/acceptance.js";
+import type { Recipient, Recipients } from "../../peppol/discovery/acceptance.js";
+import type { Capability } from "../../peppol/discovery/routing.js";
 import { createAcceptBatches } from "../../storage/documents/accept-batches.js";
 import type { AcceptBatches } from "../../storage/documents/accept-batches.js";
 import { findDocument, findPrecedent } from "../../storage/documents/documents.js";
@@ -269,7 +270,7 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRe
       await keep(ports, await newDocument(ports, id, request, { inspection, capability: "unknown" }), refusal);
     throw refusal;
   }
-  const { capability } = await recipientOf(ports, request);
+  const { capability } = await askRecipient(ports, request);
   const lacking = refusalOfRecipient(capability);
   if (lacking !== undefined) {
     const stored = await precedentOf(ports, request, "payload");
@@ -289,7 +290,7 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRe
 }
 
 /** Whether the recipient takes what a request declares, or its document says of itself. @throws Refusal TEMPORARY */
-export const recipientOf = (
+export const askRecipient = (
   { recipients }: Pick<SendPorts, "recipients">,
   request: Pick<CompleteRequest, "receiver" | "documentTypeId" | "processId">,
 ): Promise<Recipient> =>

@@ -8,13 +8,7 @@ import { participantKey } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { ROUTING } from "./routing.js";
-import type { RoutingStatus } from "./routing.js";
-
-/**
- * What is known of a recipient before a 202. `unknown` means that the look-up failed: the document is accepted, and its
- * attempts look again.
- */
-export type Capability = "accepts" | "not_accepted" | "process_not_accepted" | "unregistered" | "unknown";
+import type { Capability, RoutingStatus } from "./routing.js";
 
 /** What a look-up has found of a recipient, and what that means for a document that is offered to it. */
 export interface Recipient {
@@ -51,7 +45,10 @@ function byType(accepted: NonNullable<Awaited<ReturnType<FindAccepted>>>): Map<s
 }
 
 /** What a finding means where nothing else is known. */
-export const meaningOf = (status: RoutingStatus): Recipient => ({ status, capability: ROUTING[status].capability });
+export const recipientFound = (status: RoutingStatus): Recipient => ({
+  status,
+  capability: ROUTING[status].capability,
+});
 
 /** Remembers answers for LIMITS.recipient_cache_ms, at most LIMITS.recipient_cache_entries of them. */
 export function createRecipients(find: FindAccepted, clock: Clock): Recipients {
@@ -72,10 +69,10 @@ export function createRecipients(find: FindAccepted, clock: Clock): Recipients {
       const remembered = known.get(key);
       const { types } =
         remembered !== undefined && remembered.until > clock.monotonic() ? remembered : await lookUp(key);
-      if (types === undefined) return meaningOf("participant_not_found");
+      if (types === undefined) return recipientFound("participant_not_found");
       const processes = types.get(documentTypeId);
-      if (processes === undefined) return meaningOf("document_type_not_supported");
-      return meaningOf(processes.has(processId) ? "ready" : "process_not_supported");
+      if (processes === undefined) return recipientFound("document_type_not_supported");
+      return recipientFound(processes.has(processId) ? "ready" : "process_not_supported");
     },
     forget: (receiver) => {
       known.delete(receiver.toLowerCase());

@@ -5,7 +5,12 @@
  */
 import type { AttemptOutcome } from "../../lifecycle/attempt.js";
 import type { Outcome } from "../transport.js";
-import type { Capability } from "./acceptance.js";
+
+/**
+ * What is known of a recipient before a 202. `unknown` means that the look-up failed: the document is accepted, and its
+ * attempts look again.
+ */
+export type Capability = "accepts" | "not_accepted" | "process_not_accepted" | "unregistered" | "unknown";
 
 interface RoutingRow {
   /** What is known of the recipient before a document is accepted. */

@@ -17,7 +17,7 @@ import type { Inspection, Validators } from "../../../engine/documents/accept/fa
 import { acceptSend, nextDocumentId, withBatches } from "../../../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../../../engine/documents/accept/request.js";
 import { createInbox } from "../../../engine/documents/inbound/inbox.js";
-import { meaningOf } from "../../../engine/peppol/discovery/acceptance.js";
+import { recipientFound } from "../../../engine/peppol/discovery/acceptance.js";
 import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifiers.js";
 import { takeAttempt } from "../../../engine/storage/documents/attempts.js";
 import { findAnswerable, storeBusiness } from "../../../engine/storage/documents/received.js";
@@ -70,7 +70,7 @@ function request(changes: Partial<SendRequest> = {}): SendRequest {
 }
 
 function accept(validators: Validators, one: SendRequest): Promise<SendReply> {
-  const recipients = { recipient: () => Promise.resolve(meaningOf("lookup_failed")), forget: () => undefined };
+  const recipients = { recipient: () => Promise.resolve(recipientFound("lookup_failed")), forget: () => undefined };
   const ports = { sql: db.sql, validators, recipients, sealer, clock: systemClock, metrics: createMetrics() };
   return acceptSend(withBatches({ ...ports, poke: () => undefined }), nextDocumentId(systemClock), one);
 }

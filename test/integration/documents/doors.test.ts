@@ -18,7 +18,7 @@ import { acceptSend, nextDocumentId, requestFingerprint, withBatches } from "../
 import type { SendReply, SendRequest } from "../../../engine/documents/accept/request.js";
 import type { SendPorts } from "../../../engine/documents/accept/send.js";
 import type { Validators } from "../../../engine/documents/accept/facts.js";
-import { meaningOf } from "../../../engine/peppol/discovery/acceptance.js";
+import { recipientFound } from "../../../engine/peppol/discovery/acceptance.js";
 import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifiers.js";
 import { createAcceptBatches } from "../../../engine/storage/documents/accept-batches.js";
 import { takeAttempt } from "../../../engine/storage/documents/attempts.js";
@@ -51,7 +51,7 @@ const portsWith = (validators: Validators): SendPorts =>
   withBatches({
     sql: db.sql,
     validators,
-    recipients: { recipient: () => Promise.resolve(meaningOf("lookup_failed")), forget: () => undefined },
+    recipients: { recipient: () => Promise.resolve(recipientFound("lookup_failed")), forget: () => undefined },
     sealer: createSealer([Buffer.alloc(32, 7)]),
     clock: systemClock,
     metrics: createMetrics(),

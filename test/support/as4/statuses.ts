@@ -47,7 +47,7 @@ import { validateDocument } from "../../../validators/validate.js";
 import type { FakeClock } from "../fake-clock.js";
 import type { TestDatabase } from "../database/postgres.js";
 import { inlineReader } from "./responses.js";
-import { meaningOf } from "../../../engine/peppol/discovery/acceptance.js";
+import { recipientFound } from "../../../engine/peppol/discovery/acceptance.js";
 import { newDocumentRow } from "../database/seed.js";
 
 export const OWN: Provider = provider("PSK000001", "SK");
@@ -86,7 +86,7 @@ export async function pass(sql: Sql, clock: FakeClock, ms: number): Promise<void
 /** A node with actors of its own: its timers take what is due and give it to them. */
 export function statusNode(ports: BenchPorts): StatusWorkPorts {
   const { clock, metrics, log } = ports;
-  const recipients = { recipient: () => Promise.resolve(meaningOf("lookup_failed")), forget: () => undefined };
+  const recipients = { recipient: () => Promise.resolve(recipientFound("lookup_failed")), forget: () => undefined };
   const document = documentKind({
     send: { ...ports, recipients },
     dispatch: ports,

@@ -25,7 +25,7 @@ import { invoiceXml } from "../engines/engine.js";
 import { freshDatabase } from "../database/postgres.js";
 import type { TestDatabase } from "../database/postgres.js";
 import { KEY_ID, seedFirm } from "../database/seed.js";
-import { meaningOf } from "../../../engine/peppol/discovery/acceptance.js";
+import { recipientFound } from "../../../engine/peppol/discovery/acceptance.js";
 import { inlineValidators } from "../as4/statuses.js";
 
 const SENDER = "0245:1111111111" as ParticipantId;
@@ -79,7 +79,7 @@ export async function boxWorld(): Promise<BoxWorld> {
   const metrics = createMetrics();
   const send = withBatches({
     ...{ sql, sealer, metrics, clock: systemClock, validators: inlineValidators },
-    recipients: { recipient: () => Promise.resolve(meaningOf("ready")), forget: () => undefined },
+    recipients: { recipient: () => Promise.resolve(recipientFound("ready")), forget: () => undefined },
     poke: () => undefined,
   });
   const nodeOf = (owner: string) => ({ sql, sealer, clock: systemClock, log: silentLog, metrics, owner, node: owner });
