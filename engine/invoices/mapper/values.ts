@@ -163,6 +163,9 @@ export function readValue(kind: ValueKind, value: SourceValue, mark: DecimalMark
     // The point is that of JSON, whatever marks decimals in the texts around it.
     return exact === undefined ? not("NOT_EXACT") : READERS[kind](exactText(exact), ".");
   }
+  // Digits that a double may have made, as of a number of twenty digits, are nobody's text.
+  if (typeof value === "number" && !Number.isSafeInteger(value) && exactOf(value) === undefined)
+    return not("NOT_EXACT");
   // `reverseCharge: true`; where it is false there is nothing to say.
   if (typeof value === "boolean" && kind === "treatment")
     return value ? sure("reverse_charge") : { value: undefined, certainty: 0 };
