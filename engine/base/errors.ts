@@ -422,7 +422,7 @@ export const ERRORS = {
   "SAPI-DOC-025": row(
     422,
     { sapi: "SAPI-DOC-025", enterprise: "ENDPOINT_MISMATCH" },
-    "An EndpointID in the UBL does not match the metadata participant.",
+    "An EndpointID in the UBL does not match the participant that is named beside it.",
   ),
   "SAPI-DOC-027": row(
     422,

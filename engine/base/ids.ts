@@ -136,8 +136,14 @@ const VISIBLE = /(?!\u2800)[\p{L}\p{N}\p{P}\p{S}\p{Co}]/u;
 export function whyExternalIdIsRefused(text: string): string | undefined {
   if ([...text].length > LIMITS.document_id_chars_max)
     return `must have at most ${LIMITS.document_id_chars_max} characters`;
-  if (UNREADABLE.test(text)) return "must not contain control, format or zero-width characters";
+  if (UNREADABLE.test(text)) return whyUnreadable(text);
   if (PADDED.test(text)) return "must not begin or end with white space";
+  return whyUnreadable(text);
+}
+
+/** Why a name of a document, but for its ends, cannot be told from others by a reader; undefined when it can. */
+export function whyUnreadable(text: string): string | undefined {
+  if (UNREADABLE.test(text)) return "must not contain control, format or zero-width characters";
   return VISIBLE.test(text) ? undefined : "must contain something visible";
 }
 

@@ -1,7 +1,7 @@
 /** Reads single members of an invoice as JSON: a value, or a problem that names the member. */
 import { parseCalendarDay } from "../base/dates.js";
 import type { LocalDay } from "../base/clock.js";
-import { parseParticipantId } from "../base/ids.js";
+import { parseParticipantId, whyUnreadable } from "../base/ids.js";
 import type { ParticipantId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
 import { firstChars } from "../base/text.js";
@@ -18,6 +18,9 @@ export const isObject = (value: unknown): value is InvoiceObject =>
 /** What XML 1.0 cannot hold. */
 const NOT_XML = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/u;
 const HUNDRED = 100n;
+
+/** Whether XML can hold every character of a text. */
+export const isXmlText = (text: string): boolean => !NOT_XML.test(text);
 
 /** Reads the members of one object. A member that is null or only white space is a member that is not there. */
 export class Members {
@@ -52,7 +55,7 @@ export class Members {
     const value = this.value(name);
     if (value === undefined) return undefined;
     const text = typeof value === "number" && Number.isSafeInteger(value) ? String(value) : value;
-    if (typeof text !== "string" || text.length > LIMITS.invoice_text_chars_max || NOT_XML.test(text))
+    if (typeof text !== "string" || text.length > LIMITS.invoice_text_chars_max || !isXmlText(text))
       return this.fails(name, "JSON-TEXT");
     return text.trim().replace(/\r\n?/gu, "\n");
   }
@@ -61,6 +64,13 @@ export class Members {
     const text = this.text(name);
     if (text === undefined && this.value(name) === undefined) this.fails(name, "JSON-MISSING");
     return text ?? "";
+  }
+
+  /** What names the document: two that differ can be told apart by whoever reads them. */
+  documentNumber(name: string): string {
+    const text = this.required(name);
+    if (text !== "" && whyUnreadable(text) !== undefined) this.fails(name, "JSON-INVISIBLE");
+    return text;
   }
 
   /** A text of a form. */

@@ -15,6 +15,10 @@ const PROBLEMS = {
     en: `Must be text of at most ${LIMITS.invoice_text_chars_max} characters that XML can hold.`,
     sk: `Musí byť text s najviac ${LIMITS.invoice_text_chars_max} znakmi, ktoré XML dovoľuje.`,
   },
+  "JSON-INVISIBLE": {
+    en: "Must hold something visible, and no control, format or zero-width character.",
+    sk: "Musí obsahovať niečo viditeľné a žiadny riadiaci, formátovací znak ani znak nulovej šírky.",
+  },
   "JSON-NUMBER": {
     en: "Must be an exact decimal number with at most 12 digits before and 8 behind the point; write one with more than 15 digits as text.",
     sk: "Musí byť presné desatinné číslo s najviac 12 číslicami pred čiarkou a 8 za ňou; s viac ako 15 číslicami ho pošlite ako text.",
@@ -67,12 +71,12 @@ const PROBLEMS = {
     sk: "prepaidAmount nie je súčtom prepayments.",
   },
   "JSON-ATTACHMENT": {
-    en: "Must be base64 of at most 10 MB, and of 15 MB in all attachments.",
-    sk: "Musí byť base64 s najviac 10 MB, všetky prílohy spolu 15 MB.",
+    en: "Must be canonical base64 of at most 10 MB, and of 15 MB in all attachments.",
+    sk: "Musí byť kanonický base64 s najviac 10 MB, všetky prílohy spolu 15 MB.",
   },
   "JSON-FILE-NAME": {
-    en: "Must be the name of a file without a folder, a line break or a mark that turns its letters round.",
-    sk: "Musí byť názov súboru bez priečinka, konca riadka a značiek, ktoré menia smer písma.",
+    en: "Must be the name of a file of this mimeType, without a folder, a line break or an invisible character.",
+    sk: "Musí byť názov súboru tohto mimeType, bez priečinka, konca riadka a neviditeľných znakov.",
   },
   "JSON-FILE-TYPE": {
     en: "The content is no file of the type that mimeType names.",

@@ -46,7 +46,7 @@ export function readInvoice(object: InvoiceObject, own: Party, problems: Problem
   const day = taxPointDate ?? deliveryDate ?? issueDate ?? "";
   const draft: Draft = {
     kind,
-    number: members.required("invoiceNumber"),
+    number: members.documentNumber("invoiceNumber"),
     issueDate: issueDate ?? "",
     dueDate: members.day("dueDate"),
     taxPointDate,

@@ -123,7 +123,8 @@ function needIdentifiers(
   if (sellerMissing) {
     const isOutside = lines.some(({ category }) => category === "O");
     if (isSelfBilling) invoice.fails(isOutside ? "receiverIco" : "receiverIcDph", "JSON-MISSING");
-    else invoice.fails("items", "JSON-VAT-SELLER");
+    // Lines with a rate have told it themselves.
+    else if (lines.every(({ category }) => category !== "S")) invoice.fails("items", "JSON-VAT-SELLER");
   }
   if (buyerMissing) invoice.fails(isSelfBilling ? "items" : "receiverIcDph", "JSON-MISSING");
   if (lines.some(({ category }) => category === "K") && deliveryDate === undefined)

@@ -42,6 +42,8 @@ export const TAX_TREATMENTS: Readonly<Record<string, VatCategory>> = {
   exempt: "E",
   reverse_charge: "AE",
   intra_community: "K",
+  // The Connector's word.
+  intra_community_supply: "K",
   export: "G",
   out_of_scope: "O",
 };
@@ -116,6 +118,16 @@ export const ATTACHMENT_TYPES: Readonly<Record<string, RegExp>> = {
   "text/csv": /^(?:\u00ff\u00fe|\u00fe\u00ff|[^\u0000-\u0008\u000e-\u001f\u007f]*$)/u,
   "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ZIP,
   "application/vnd.oasis.opendocument.spreadsheet": ZIP,
+};
+
+/** How files of these types are called. */
+export const ATTACHMENT_EXTENSIONS: Readonly<Record<string, readonly string[]>> = {
+  "application/pdf": ["pdf"],
+  "image/png": ["png"],
+  "image/jpeg": ["jpg", "jpeg"],
+  "text/csv": ["csv", "txt", "tsv"],
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ["xlsx"],
+  "application/vnd.oasis.opendocument.spreadsheet": ["ods"],
 };
 
 /** What a discount is called. @source UNTDID 5189 */

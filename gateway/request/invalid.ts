@@ -74,7 +74,7 @@ function words(issue: Issue): string {
     case "invalid_value":
       return `must be one of: ${issue.values.map(String).join(", ")}`;
     case "invalid_union":
-      return "has none of the forms that this field may have";
+      return issue.input === undefined ? "is missing" : "has none of the forms that this field may have";
     case "invalid_key":
       return "has a name that is not allowed here";
     case "invalid_element":

@@ -1,23 +1,33 @@
 /** The body by which the Connector creates a document. @source spec/rulings.md, section 11 */
 import { z } from "zod";
 
-import { parseParticipantId } from "../../base/ids.js";
+import { parseParticipantId, whyUnreadable } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 
 export const CONNECTOR_TYPES = ["invoice", "credit_note", "self_billing_invoice", "self_billing_credit_note"] as const;
 export type ConnectorType = (typeof CONNECTOR_TYPES)[number];
 
-export const CONNECTOR_TREATMENTS = [
+const CONNECTOR_TREATMENTS = [
   "standard",
   "zero_rated",
   "reverse_charge",
   "exempt",
   "intra_community_supply",
+  // The word of POST /documents/send.
+  "intra_community",
   "export",
   "out_of_scope",
 ] as const;
-export type ConnectorTreatment = (typeof CONNECTOR_TREATMENTS)[number];
 
+/** What names a document, told apart from others by whoever reads it. */
+const name = z
+  .string()
+  .trim()
+  .min(1)
+  .superRefine((value, context) => {
+    const fault = whyUnreadable(value);
+    if (value !== "" && fault !== undefined) context.addIssue({ code: "custom", message: fault });
+  });
 const text = z.string().trim().min(1).max(LIMITS.invoice_text_chars_max);
 const decimal = z
   .union([z.number(), z.string().regex(/^-?\d{1,12}(\.\d{1,8})?$/u)])
@@ -67,12 +77,12 @@ const line = z.object({
 /** An invoice as an integrator's program says it. */
 export const connectorCreateBody = z.object({
   customerRef: z.string().min(1),
-  externalId: text
+  externalId: name
     .max(LIMITS.connector_external_id_chars_max)
     .describe("The document's id in the program that sends it."),
   delivery: z.enum(["send", "stage"]).optional().describe("send when absent; stage waits for send or cancel."),
   type: z.enum(CONNECTOR_TYPES).optional().describe("invoice when absent."),
-  number: text,
+  number: name.max(LIMITS.invoice_text_chars_max),
   buyerReference: text.optional(),
   precedingDocumentNumber: text.optional(),
   recipient,

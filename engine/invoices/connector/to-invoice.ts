@@ -1,5 +1,5 @@
 /** Leads a create body of the Connector to the builder, and what the builder says of it back to the body's members. */
-import type { ConnectorTreatment, ConnectorType } from "./create-body.js";
+import type { ConnectorType } from "./create-body.js";
 import type { InvoiceKind } from "../terms.js";
 import { isObject } from "../members.js";
 import type { InvoiceObject } from "../members.js";
@@ -9,11 +9,6 @@ const KINDS: Readonly<Record<ConnectorType, InvoiceKind>> = {
   credit_note: "credit_note",
   self_billing_invoice: "self_billing",
   self_billing_credit_note: "self_billing_credit_note",
-};
-
-/** The builder's words where they are others. */
-const TREATMENTS: Partial<Readonly<Record<ConnectorTreatment, string>>> = {
-  intra_community_supply: "intra_community",
 };
 
 /** Members of the body beside those of the builder, for those that have another name there. */
@@ -66,7 +61,7 @@ export function invoiceOfBody(body: InvoiceObject, participant: string | undefin
     receiverStreet: address["street"],
     receiverCity: address["city"],
     receiverPostalCode: address["postalCode"],
-    items: lines.map((line) => ({ ...line, taxTreatment: renamed(TREATMENTS, line["taxTreatment"]) })),
+    items: lines,
   };
 }
 

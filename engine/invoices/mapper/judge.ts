@@ -1,4 +1,5 @@
 /** What a document still lacks, what the builder says of it, and whether it comes to what the source states. */
+import { whyUnreadable } from "../../base/ids.js";
 import { invoiceOfBody, bodyField } from "../connector/to-invoice.js";
 import type { Draft, Party } from "../draft.js";
 import { centsText, exactOf, toCents } from "../exact.js";
@@ -22,6 +23,9 @@ const NOT_NEEDED: ReadonlySet<string> = new Set(["issueDate", "buyerReference", 
 
 export function judgeDocument(members: Collection, document: InvoiceObject, own: Party): void {
   findMissing(members);
+  const externalId = members.head.get("externalId");
+  const fault = externalId === undefined ? undefined : whyUnreadable(externalId.value);
+  if (fault !== undefined) members.tell("INVALID", { field: "externalId", detail: `It ${fault}.` });
   compareSender(members, own);
   const problems = new Problems();
   const participant = participantOf(members);

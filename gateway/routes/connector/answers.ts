@@ -7,6 +7,7 @@ import { z } from "zod";
 import type { RespondReply, RespondRequest } from "../../../engine/documents/inbound/respond.js";
 import { parseReceivedDocumentId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { isXmlText } from "../../../engine/invoices/members.js";
 import { RESPONSE_STATUSES } from "../../../engine/lifecycle/response.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
@@ -62,6 +63,7 @@ export const connectorRoutes = (ports: ConnectorPorts): readonly Route[] => [
         note: z
           .string()
           .max(LIMITS.response_note_chars_max)
+          .refine(isXmlText, "must be text that XML can hold")
           .optional()
           .describe("Why, in the firm's words; the counterparty reads it."),
       }),

@@ -10,6 +10,7 @@ import type { Mark, Marked } from "../../../engine/documents/reads/marks.js";
 import type { readResponses } from "../../../engine/documents/reads/responses.js";
 import { packetShape } from "../../../engine/documents/reads/packet-shape.js";
 import type { readSupportPacket } from "../../../engine/documents/reads/support-packet.js";
+import { isXmlText } from "../../../engine/invoices/members.js";
 import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
 import type { ResponseCode } from "../../../engine/lifecycle/response.js";
 import { pathId, uuid } from "../../contract/query.js";
@@ -72,7 +73,12 @@ const answerRows = (ports: HandlingPorts): readonly Route[] => [
         status: code.describe(
           "AB received, IP in process, UQ under query, CA conditionally accepted, RE rejected, AP accepted, PD paid.",
         ),
-        note: z.string().max(LIMITS.response_note_chars_max).optional().describe("Why; the counterparty reads it."),
+        note: z
+          .string()
+          .max(LIMITS.response_note_chars_max)
+          .refine(isXmlText, "must be text that XML can hold")
+          .optional()
+          .describe("Why; the counterparty reads it."),
       }),
     },
     responses: {

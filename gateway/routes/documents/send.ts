@@ -9,6 +9,7 @@ import type { SendReply } from "../../../engine/documents/accept/request.js";
 import type { BatchReply } from "../../../engine/documents/send/batch.js";
 import type { Handed } from "../../../engine/documents/send/handed.js";
 import type { preflightHanded, SendFacts } from "../../../engine/documents/send/send.js";
+import { TAX_TREATMENTS } from "../../../engine/invoices/terms.js";
 import type { Recipient } from "../../../engine/peppol/discovery/acceptance.js";
 import { ROUTING_STATUSES } from "../../../engine/peppol/discovery/routing.js";
 import type { Capability, RoutingStatus } from "../../../engine/peppol/discovery/routing.js";
@@ -54,7 +55,7 @@ const item = {
     vatRate: exact,
     discount: exact,
     vatCategoryCode: { type: "string", enum: ["S", "Z", "E", "AE", "K", "G", "O"] },
-    taxTreatment: { type: "string" },
+    taxTreatment: { type: "string", enum: Object.keys(TAX_TREATMENTS) },
   },
 };
 const attachment = {

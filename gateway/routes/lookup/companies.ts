@@ -245,7 +245,8 @@ const resolveQuery = z
       context.addIssue({
         code: "custom",
         path: [scheme !== undefined && value === undefined ? "identifier" : "ico"],
-        message: "name the company by exactly one of ico, dic, icDph, peppolId, and scheme with identifier",
+        message:
+          "must be the only name of the company: give exactly one of ico, dic, icDph, peppolId, and scheme with identifier",
       });
       return z.NEVER;
     }

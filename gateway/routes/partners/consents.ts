@@ -102,7 +102,11 @@ const linkBody = z
   })
   .superRefine(({ dic, ico, scopes }, context) => {
     if ((dic === undefined) === (ico === undefined))
-      context.addIssue({ code: "custom", path: ["ico"], message: "name the company by exactly one of dic and ico" });
+      context.addIssue({
+        code: "custom",
+        path: ["ico"],
+        message: "must be the only name of the company: give exactly one of dic and ico",
+      });
     if (!scopes.includes("firms:manage") || !scopes.some((scope) => scope.startsWith("documents:")))
       context.addIssue({
         code: "custom",

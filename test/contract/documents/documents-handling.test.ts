@@ -131,6 +131,8 @@ describe.each(serverForms)("handling documents over %s", (form) => {
     ["respond", { status: "accepted" }, "status"],
     ["respond", {}, "status"],
     ["respond", { status: "AP", note: "x".repeat(501) }, "note"],
+    ["respond", { status: "AP", note: "a\u0001b" }, "note"],
+    ["respond", { status: "AP", note: "\ufffe" }, "note"],
     ["mark", { state: "sent" }, "state"],
     ["mark", {}, "state"],
     ["mark", { state: "read", note: "x".repeat(501) }, "note"],
