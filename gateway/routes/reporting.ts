@@ -11,6 +11,7 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
 import { REPORT_TYPES } from "../../engine/peppol/reporting.js";
 import type { ReportType } from "../../engine/peppol/reporting.js";
+import { wholeNumber } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
@@ -83,14 +84,6 @@ const submissions = z.object({
   offset: z.number(),
 });
 
-/** A whole number of a query, from `min` to `max`. */
-const wholeNumber = (max: number, min = 1) =>
-  z
-    .string()
-    .regex(/^(?:0|[1-9][0-9]{0,6})$/, "must be a whole number")
-    .transform(Number)
-    .pipe(z.number().min(min).max(max));
-
 /** A day as text; which days there are is said by periodFault, so that the answer names the field and the reason. */
 const asked = z
   .object({
@@ -137,8 +130,8 @@ export const reportingRoutes = (ports: ReportingPorts): readonly Route[] => [
     request: {
       query: z.object({
         report_type: z.enum(REPORT_TYPES).optional(),
-        limit: wholeNumber(LIMITS.submissions_listed_max).optional(),
-        offset: wholeNumber(LIMITS.submissions_offset_max, 0).optional(),
+        limit: wholeNumber({ min: 1, max: LIMITS.submissions_listed_max, byDefault: LIMITS.submissions_listed_max }),
+        offset: wholeNumber({ min: 0, max: LIMITS.submissions_offset_max, byDefault: 0 }),
       }),
     },
     responses: { 200: { description: "The reports, without their figures.", schema: submissions } },

@@ -88,7 +88,8 @@ export const sendPorts = ({ sql, metrics, validators, recipients, log, actors, p
   };
   return {
     send: (handed: Handed, facts: SendFacts) => sendHanded(ports, handed, facts),
-    batch: (count: number, send: (index: number) => Promise<SendReply>) => sendMany(log, count, send),
+    batch: (items: Parameters<typeof sendMany>[1], send: (index: number) => Promise<SendReply>) =>
+      sendMany(log, items, send),
     preflight: (handed: Handed, facts: SendFacts) => preflightHanded(ports, handed, facts),
   };
 };

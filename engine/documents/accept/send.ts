@@ -93,6 +93,12 @@ async function conflict(
   return refusal;
 }
 
+/** When a document left, as its history says; null before. */
+export function sentAtOf({ history }: Pick<DocumentRecord, "history">): string | null {
+  const left = history.find(({ status }) => status === "sent" || status === "delivered");
+  return left === undefined ? null : isoInstant(left.timestamp);
+}
+
 /** The document that has the number already. @source spec/shapes.md, section 6, errors of POST /documents/send */
 const sameNumber = (existing: DocumentRecord) => ({
   conflictKey: ["firmId", "invoiceNumber"],
@@ -100,7 +106,7 @@ const sameNumber = (existing: DocumentRecord) => ({
     id: existing.id,
     invoiceNumber: existing.erpDocumentId,
     status: existing.status,
-    sentAt: isoInstant(existing.createdAt),
+    sentAt: sentAtOf(existing),
     recipient: existing.receiver,
   },
 });

@@ -23,6 +23,7 @@ import { sha256InSlices } from "../../base/memory/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
+import { sentAtOf } from "../accept/send.js";
 import { kindOf, patternOf } from "./kinds.js";
 import type { ListedKind } from "./kinds.js";
 import { readDocument, statusRecord } from "./lifecycle-reads.js";
@@ -35,6 +36,7 @@ const listed = (row: FirmSent) => ({
   id: row.id,
   direction: "outbound" as const,
   status: row.status,
+  statusReason: row.statusReason,
   documentType: kindOf(row.documentTypeId),
   documentTypeId: row.documentTypeId,
   processId: row.processId,
@@ -67,7 +69,6 @@ export async function readSentDetail(sql: Sql, firmId: FirmId, id: DocumentId) {
   const { externalId, direction, documentNumber, issueDate, dueDate, currency, totalAmount, payloadSha256, attempts } =
     listed(row);
   const path = `/api/v1/documents/${id}`;
-  const left = record.history.find(({ status }) => status === "sent" || status === "delivered");
   return {
     ...statusRecord(record),
     externalId,
@@ -80,7 +81,7 @@ export async function readSentDetail(sql: Sql, firmId: FirmId, id: DocumentId) {
     totalAmount,
     payloadSha256,
     attempts,
-    sentAt: left === undefined ? null : isoInstant(left.timestamp),
+    sentAt: sentAtOf(record),
     marks: marks.map(({ state, note, markedAt }) => ({ state, note, markedAt: isoInstant(markedAt.getTime()) })),
     links: {
       self: path,

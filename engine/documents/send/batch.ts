@@ -1,5 +1,6 @@
 /** Many documents in one request: each is sent or refused by itself. */
 import { ERRORS, Refusal } from "../../base/errors.js";
+import type { RequestId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
@@ -22,12 +23,13 @@ export interface BatchReply {
 
 /**
  * Sends each of the items, a few at a time; what becomes of one says nothing of the others.
+ * @param requestId  of the request that all of them came in; errors of items bear it
  * @param send  of one item, by its place; whatever it throws is the result of that item alone
  * @returns the results in the order of the items
  */
 export async function sendMany(
   log: Log,
-  count: number,
+  { count, requestId }: { readonly count: number; readonly requestId: RequestId },
   send: (index: number) => Promise<SendReply>,
 ): Promise<BatchReply> {
   const results: BatchResult[] = [];
@@ -36,7 +38,7 @@ export async function sendMany(
     while (next < count) {
       const index = next;
       next += 1;
-      results[index] = await resultOf(log, index, send);
+      results[index] = await resultOf({ log, requestId }, index, send);
     }
   };
   await Promise.all(Array.from({ length: Math.min(count, LIMITS.send_batch_parallel) }, runner));
@@ -44,7 +46,11 @@ export async function sendMany(
   return { total: count, succeeded, failed: count - succeeded, results };
 }
 
-async function resultOf(log: Log, index: number, send: (index: number) => Promise<SendReply>): Promise<BatchResult> {
+async function resultOf(
+  { log, requestId }: { readonly log: Log; readonly requestId: RequestId },
+  index: number,
+  send: (index: number) => Promise<SendReply>,
+): Promise<BatchResult> {
   try {
     const { status, body, replayed } = await send(index);
     const stored = JSON.parse(body) as Readonly<Record<string, unknown>>;
@@ -62,6 +68,7 @@ async function resultOf(log: Log, index: number, send: (index: number) => Promis
         error: {
           code,
           message,
+          requestId,
           ...(field === undefined ? {} : { field }),
           ...(details.length === 0 ? {} : { details }),
           ...extras.members,

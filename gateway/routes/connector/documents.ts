@@ -190,7 +190,10 @@ export const connectorDocumentRoutes = (ports: ConnectorDocumentPorts): readonly
       });
       const { id } = JSON.parse(reply.body) as { readonly id: string };
       const { links, ...shown } = await ports.document(customerOf(firm), id);
-      return { status: reply.replayed ? 200 : 201, body: { ...shown, replayed: reply.replayed, links } };
+      if (reply.replayed) return { status: 200, body: { ...shown, replayed: true, links } };
+      // Attempts may have begun since the commit; what this request has made is what it was then.
+      const made = { state: "queued", statusReason: null, response: null, updatedAt: shown.createdAt } as const;
+      return { status: 201, body: { ...shown, ...made, replayed: false, links } };
     },
   }),
   route({

@@ -36,6 +36,7 @@ const sentItem = z.object({
   id: z.uuid(),
   direction: z.literal("outbound"),
   status: z.enum(OUTBOUND_STATES),
+  statusReason: z.string().nullable().describe("Why it failed; null otherwise."),
   documentType: z.enum(LISTED_KINDS).nullable().describe("null for what is no invoice."),
   documentTypeId: z.string(),
   processId: z.string(),

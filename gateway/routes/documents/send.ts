@@ -4,6 +4,7 @@ import { z } from "zod";
 import { ERRORS, Refusal } from "../../../engine/base/errors.js";
 import type { ErrorDetail } from "../../../engine/base/errors.js";
 import { PARTICIPANT_FORMS, parseParticipantId } from "../../../engine/base/ids.js";
+import type { RequestId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { SendReply } from "../../../engine/documents/accept/request.js";
 import type { BatchReply } from "../../../engine/documents/send/batch.js";
@@ -21,7 +22,10 @@ interface SendPorts {
   /** @throws Refusal */
   send(handed: Handed, facts: SendFacts): Promise<SendReply>;
   /** Sends items one by one; what `send` throws is the result of that item. */
-  batch(count: number, send: (index: number) => Promise<SendReply>): Promise<BatchReply>;
+  batch(
+    items: { readonly count: number; readonly requestId: RequestId },
+    send: (index: number) => Promise<SendReply>,
+  ): Promise<BatchReply>;
   /** Writes nothing. @throws Refusal */
   preflight(handed: Handed, facts: SendFacts): ReturnType<typeof preflightHanded>;
 }
@@ -314,9 +318,9 @@ export const documentSendRoutes = (ports: SendPorts): readonly Route[] => [
       },
     },
     errors: ["REQUEST_INVALID", "TEMPORARY"],
-    handler: async ({ body: { items }, caller, firm, idempotencyKey, receivedAt }) => ({
+    handler: async ({ body: { items }, caller, firm, idempotencyKey, receivedAt, requestId }) => ({
       status: 200,
-      body: await ports.batch(items.length, (index) => {
+      body: await ports.batch({ count: items.length, requestId }, (index) => {
         const key = idempotencyKey === undefined ? undefined : `${idempotencyKey}#${index}`;
         const facts = { firmId: firm.firmId, keyId: caller.keyId, idempotencyKey: key, receivedAt };
         return ports.send(itemOf(items[index]), facts);

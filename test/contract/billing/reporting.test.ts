@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reportingRoutes } from "../../../gateway/routes/reporting.js";
 import { http } from "../../support/engines/engine.js";
 import { serverForms, startGateway, TEST_FIRM, testCaller } from "../../support/engines/gateway.js";
+import { publishedDocuments } from "../../support/engines/published-rows.js";
 import type { TestGateway } from "../../support/engines/gateway.js";
 
 const ID = "018f6a3e-0000-7000-8000-000000000009";
@@ -114,6 +115,16 @@ describe.each(serverForms)("reporting over %s", (form) => {
       offset: 10,
     });
     expect((await get("/reporting/submissions")).json).toMatchObject({ limit: 100, offset: 0 });
+    // As it is described, so that a generated client sends no number that is refused.
+    const described = publishedDocuments as unknown as Record<
+      string,
+      { paths: Record<string, { get: { parameters: { name?: string; schema?: object }[] } }> }
+    >;
+    const { parameters = [] } = described["enterprise"]?.paths["/api/v1/reporting/submissions"]?.get ?? {};
+    expect(Object.fromEntries(parameters.map(({ name, schema }) => [name, schema]))).toMatchObject({
+      limit: { type: "integer", minimum: 1, maximum: 100 },
+      offset: { type: "integer", minimum: 0 },
+    });
     for (const [query, field] of [
       ["limit=0", "limit"],
       ["limit=101", "limit"],

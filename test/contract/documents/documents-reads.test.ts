@@ -209,7 +209,12 @@ describe.each(serverForms)("reads of documents over %s", (form) => {
       // The same item twice is one document, whichever of the two came first.
       expect([results[0]?.["status"], results[6]?.["status"]].sort()).toEqual([200, 201]);
       for (const { status, result } of results) {
-        const { error, documentId } = result as { error?: { code: string; details: Row[] }; documentId?: string };
+        const { error, documentId } = result as {
+          error?: { code: string; requestId: string; details: Row[] };
+          documentId?: string;
+        };
+        // D-174: the body that a send of it alone would have had
+        if (error !== undefined) expect(error.requestId).toBe(answer.headers.get("x-request-id"));
         if (Number(status) < 400) expect(documentId).toEqual(expect.any(String));
         else for (const { field } of error?.details ?? [{}]) expect(field).toEqual(expect.any(String));
       }
@@ -668,6 +673,17 @@ describe.each(serverForms)("reads of documents over %s", (form) => {
       expect(rows.find(({ id }) => id === first.received)?.at).not.toBeNull();
       expect(rows.find(({ id }) => id === second.received)?.at).toBeNull();
     }
+  });
+
+  // rulings §5: "statusReason?"; shapes §9: "the same status words on every surface"
+  test("a row of the outbox says why its document failed, as its status does", async () => {
+    const { sent } = await exchanged();
+    expect(rowsOf(await asSender("GET /documents/outbox?limit=1"))[0]).toMatchObject({ id: sent, statusReason: null });
+    await t.db.sql`update document set status_reason = 'No receipt came.' where id = ${sent}`;
+    expect(rowsOf(await asSender("GET /documents/outbox?limit=1"))[0]).toMatchObject({
+      id: sent,
+      statusReason: "No receipt came.",
+    });
   });
 
   test("documents sent through SAPI are in the outbox and the pull of the firm, under the caller's own id", async () => {

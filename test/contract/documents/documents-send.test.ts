@@ -124,12 +124,28 @@ describe.each(serverForms)("POST /documents/send over %s", (form) => {
           id: first.json["documentId"],
           invoiceNumber: number,
           status: expect.stringMatching(/^(queued|sent|delivered)$/) as string,
-          sentAt: expect.stringMatching(/^\d{4}-.*Z$/) as string,
           recipient: to,
         },
       });
     }
     expect(await stored(number)).toBe(1);
+  });
+
+  // the same member of GET /documents/{id}: null until the document has left
+  test("existingDocument.sentAt is null until the document has left, and then what its detail says", async () => {
+    const existingOf = async (number: string): Promise<unknown> =>
+      errorOf(await send(xml({ number, lines: 1 })))["existingDocument"];
+    const waiting = `W-${randomUUID()}`;
+    expect((await send(xml({ number: waiting }, "0245:9999999998"))).status).toBe(201);
+    expect(await existingOf(waiting)).toMatchObject({ sentAt: null });
+    const sent = `W-${randomUUID()}`;
+    const { documentId } = (await send(xml({ number: sent }))).json;
+    const detail = await eventually("it is delivered", async () => {
+      const { json } = await api(t, token, `GET /documents/${String(documentId)}`);
+      return json["status"] === "delivered" ? json : undefined;
+    });
+    expect(detail["sentAt"]).toMatch(/^\d{4}-.*Z$/);
+    expect(await existingOf(sent)).toMatchObject({ sentAt: detail["sentAt"] });
   });
 
   test("another firm may use the same number", async () => {
