@@ -1,7 +1,7 @@
 /** The metric table: every series the engine exposes. Label values come from closed lists, never from a tenant. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 
-import { LIMITS } from "./limits.js";
+import { createCollectors } from "./figures/collectors.js";
 
 const SECONDS_FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SECONDS_SLOW = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 21600, 86400];
@@ -301,43 +301,6 @@ export interface Metrics {
   exposition(): Promise<string>;
 }
 
-/** One group of figures. */
-interface Collector {
-  readonly collect: () => Promise<void> | void;
-  /** Under way; resolves with whether it has set its figures. */
-  running: Promise<boolean> | undefined;
-}
-
-/** Begins a collector, or waits for the one that still runs: each scrape of a silent database would add statements. */
-function running(collector: Collector): Promise<boolean> {
-  const begin = async (): Promise<boolean> => {
-    try {
-      await collector.collect();
-      return true;
-    } catch {
-      // Whoever reads the figures has logged why.
-      return false;
-    } finally {
-      collector.running = undefined;
-    }
-  };
-  collector.running ??= begin();
-  return collector.running;
-}
-
-/** Whether a collector has set its figures by then. */
-function inTime(collector: Collector): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => {
-      resolve(false);
-    }, LIMITS.metrics_timeout_ms);
-    void running(collector).then((isDone) => {
-      clearTimeout(timer);
-      resolve(isDone);
-    });
-  });
-}
-
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: PREFIX });
@@ -351,14 +314,16 @@ export function createMetrics(): Metrics {
     else if (spec.kind === "gauge") gauges.set(name, new Gauge(common));
     else histograms.set(name, new Histogram({ ...common, buckets: [...spec.buckets] }));
   }
-  // Bounded by the parts that register one when they start.
-  const collectors: Collector[] = [];
-  return {
-    count: (name, labels, by = 1) => {
-      counters.get(name)?.inc({ ...labels }, by);
-    },
+  const metrics: Pick<Metrics, "set"> = {
     set: (name, labels, value) => {
       gauges.get(name)?.set({ ...labels }, value);
+    },
+  };
+  const collectors = createCollectors(metrics);
+  return {
+    ...metrics,
+    count: (name, labels, by = 1) => {
+      counters.get(name)?.inc({ ...labels }, by);
     },
     observe: (name, labels, value) => {
       histograms.get(name)?.observe({ ...labels }, value);
@@ -373,11 +338,10 @@ export function createMetrics(): Metrics {
       return Object.fromEntries(await Promise.all(entries)) as Record<Pulse, number>;
     },
     beforeExposition: (collect) => {
-      collectors.push({ collect, running: undefined });
+      collectors.add(collect);
     },
     exposition: async () => {
-      const done = await Promise.all(collectors.map(inTime));
-      gauges.get("collectors_late" satisfies MetricName)?.set(done.filter((isDone) => !isDone).length);
+      await collectors.run();
       return registry.metrics();
     },
   };

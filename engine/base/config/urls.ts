@@ -1,6 +1,6 @@
 /** Variables that say where something is: what looks like an address, and would lead nowhere, is refused. */
 import { LIMITS } from "../limits.js";
-import { list, malformed } from "./values.js";
+import { list, refuseValue } from "./values.js";
 
 const ENCODED = "must be percent-encoded: a % that stands for itself is written %25";
 
@@ -22,8 +22,8 @@ export const urlOf =
   (value: string): string => {
     const scheme = schemes.find((s) => value.startsWith(`${s}:`));
     if (scheme === undefined || !URL.canParse(value))
-      return malformed(`must be a URL that begins with ${schemes.map((s) => `${s}:`).join(" or ")}`);
-    return hasDecodableLogin(new URL(value)) ? value : malformed(ENCODED);
+      return refuseValue(`must be a URL that begins with ${schemes.map((s) => `${s}:`).join(" or ")}`);
+    return hasDecodableLogin(new URL(value)) ? value : refuseValue(ENCODED);
   };
 
 /** A URL to which paths are added: nothing may stand behind its path, and a slash at its end would make two of one. */
@@ -34,7 +34,7 @@ export const baseUrlOf =
     const isPlain = /^[a-z]+:\/\/[^\s?#\\]+$/.test(value) && url.username === "" && url.password === "";
     return isPlain
       ? value.replace(/\/+$/, "")
-      : malformed("must have no user name, password, space, backslash, ? or #");
+      : refuseValue("must have no user name, password, space, backslash, ? or #");
   };
 
 /** The REST interface of an SMP, with the name and password that it asks for. */
@@ -42,29 +42,29 @@ export const smpInterface = (value: string): string => {
   const url = new URL(urlOf("http", "https")(value));
   return url.username !== "" && url.password !== "" && !/[?#]/.test(value)
     ? value
-    : malformed("must be https://USER:PASSWORD@HOST/PATH");
+    : refuseValue("must be https://USER:PASSWORD@HOST/PATH");
 };
 
 const folderOf = (value: string): string => value.slice("file:".length).replace(/^\/+$/, "");
 /** `file:DIRECTORY`; what is behind the scheme is a path as it is, not encoded. */
 export const folderUrl = (value: string): string =>
-  value.startsWith("file:") && folderOf(value) !== "" ? value : malformed("must be file:DIRECTORY");
+  value.startsWith("file:") && folderOf(value) !== "" ? value : refuseValue("must be file:DIRECTORY");
 
 /** Where evidence is kept. */
 export const evidenceStore = (value: string): string => {
   if (value.startsWith("file:") && folderOf(value) !== "") return value;
   const bucket = value.startsWith("s3:") ? value.slice("s3:".length) : "";
   if (!URL.canParse(bucket))
-    return malformed("must be file:DIRECTORY, or s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION");
-  return hasDecodableLogin(new URL(bucket)) ? value : malformed(ENCODED);
+    return refuseValue("must be file:DIRECTORY, or s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION");
+  return hasDecodableLogin(new URL(bucket)) ? value : refuseValue(ENCODED);
 };
 
 /** Where letters go. */
 export const mailUrl = (value: string): string => {
   const url = new URL(urlOf("smtp", "smtps", "file")(value));
-  if (!isDecodable(url.pathname)) return malformed(ENCODED);
+  if (!isDecodable(url.pathname)) return refuseValue(ENCODED);
   return (url.protocol === "file:" ? folderOf(value) : url.hostname) === ""
-    ? malformed("must be smtp://USER:PASSWORD@HOST:PORT, smtps:…, or file:DIRECTORY")
+    ? refuseValue("must be smtp://USER:PASSWORD@HOST:PORT, smtps:…, or file:DIRECTORY")
     : value;
 };
 
@@ -72,7 +72,7 @@ export const mailUrl = (value: string): string => {
 export const dnsZone = (value: string): string =>
   value.length <= LIMITS.dns_name_chars_max && value.split(".").every((label) => /^[A-Za-z0-9_-]{1,63}$/.test(label))
     ? value
-    : malformed("must be a name of DNS, such as acc.edelivery.tech.ec.europa.eu");
+    : refuseValue("must be a name of DNS, such as acc.edelivery.tech.ec.europa.eu");
 
 /** `nats://` or `tls://` may lead each server; without either it is a host, with a port or without. */
 const serverOf = (server: string): URL | undefined => {
@@ -85,6 +85,6 @@ export const natsServers = (value: string): string => {
   const servers = list(value);
   const urls = servers.map(serverOf);
   if (urls.length === 0 || urls.includes(undefined))
-    return malformed("must be embedded, or comma-separated servers such as nats://127.0.0.1:4222");
-  return urls.every((url) => url === undefined || hasDecodableLogin(url)) ? servers.join(",") : malformed(ENCODED);
+    return refuseValue("must be embedded, or comma-separated servers such as nats://127.0.0.1:4222");
+  return urls.every((url) => url === undefined || hasDecodableLogin(url)) ? servers.join(",") : refuseValue(ENCODED);
 };

@@ -7,7 +7,7 @@ import type { Email } from "../ids.js";
 /** A value that cannot be used; the message is the sentence the operator reads. */
 export class Malformed extends Error {}
 /** Says why a value cannot be used. @throws Malformed */
-export const malformed = (sentence: string): never => {
+export const refuseValue = (sentence: string): never => {
   throw new Malformed(sentence);
 };
 
@@ -16,13 +16,13 @@ export const absolute = (value: string): string => (isAbsolute(value) ? value : 
 export const oneOf =
   <const T extends readonly string[]>(values: T) =>
   (value: string): T[number] =>
-    values.find((v) => v === value) ?? malformed(`must be one of ${values.join(", ")}`);
+    values.find((v) => v === value) ?? refuseValue(`must be one of ${values.join(", ")}`);
 export const port = (value: string): number =>
   /^[0-9]{1,5}$/.test(value) && Number(value) <= 65_535
     ? Number(value)
-    : malformed("must be a port number, 0 to 65535");
+    : refuseValue("must be a port number, 0 to 65535");
 export const count = (value: string): number =>
-  /^[1-9][0-9]{0,2}$/.test(value) ? Number(value) : malformed("must be a whole number from 1 to 999");
+  /^[1-9][0-9]{0,2}$/.test(value) ? Number(value) : refuseValue("must be a whole number from 1 to 999");
 export const list = (value: string): readonly string[] =>
   value
     .split(",")
@@ -31,26 +31,26 @@ export const list = (value: string): readonly string[] =>
 export const smpId = (value: string): string =>
   /^[A-Za-z0-9._-]{1,100}$/.test(value)
     ? value
-    : malformed("must be letters, digits, dots, hyphens and underscores, 100 at most");
+    : refuseValue("must be letters, digits, dots, hyphens and underscores, 100 at most");
 export const email = (value: string): Email =>
-  parseEmail(value) ?? malformed("must be an e-mail address, for example kurier@example.com");
+  parseEmail(value) ?? refuseValue("must be an e-mail address, for example kurier@example.com");
 export const adminToken = (value: string): string =>
   /^[A-Za-z0-9._~+/-]{32,512}=*$/.test(value.trim())
     ? value.trim()
-    : malformed("must be 32 to 512 characters of A-Z a-z 0-9 . _ ~ + / -, chosen at random");
+    : refuseValue("must be 32 to 512 characters of A-Z a-z 0-9 . _ ~ + / -, chosen at random");
 export const webhookSecret = (value: string): string =>
-  value.length >= 16 && value.length <= 512 ? value : malformed("must have 16 to 512 characters, chosen at random");
+  value.length >= 16 && value.length <= 512 ? value : refuseValue("must have 16 to 512 characters, chosen at random");
 export const securityContact = (value: string): string =>
   /^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+|tel:[+0-9-]+)$/.test(value)
     ? value
-    : malformed("must be one address that begins with mailto:, https: or tel:");
+    : refuseValue("must be one address that begins with mailto:, https: or tel:");
 export const masterKey = (value: string): Buffer => {
   const bytes = Buffer.from(value.trim(), "base64");
-  return bytes.length === 32 ? bytes : malformed("must be 32 bytes in base64");
+  return bytes.length === 32 ? bytes : refuseValue("must be 32 bytes in base64");
 };
 
 export const ratio = (value: string): number =>
-  /^(?:0(?:\.[0-9]{1,9})?|1(?:\.0{1,9})?)$/.test(value) ? Number(value) : malformed("must be a number from 0 to 1");
+  /^(?:0(?:\.[0-9]{1,9})?|1(?:\.0{1,9})?)$/.test(value) ? Number(value) : refuseValue("must be a number from 0 to 1");
 /** `name=value` pairs as OpenTelemetry writes them: separated by commas, values percent-encoded. */
 export const headerPairs = (value: string): Readonly<Record<string, string>> => {
   try {
@@ -59,13 +59,13 @@ export const headerPairs = (value: string): Readonly<Record<string, string>> => 
         list(value).map((pair): [string, string] => {
           const at = pair.indexOf("=");
           return at < 1
-            ? malformed("must be NAME=VALUE pairs, separated by commas")
+            ? refuseValue("must be NAME=VALUE pairs, separated by commas")
             : [pair.slice(0, at).trim(), decodeURIComponent(pair.slice(at + 1).trim())];
         }),
       ),
     );
   } catch (error) {
     if (error instanceof Malformed) throw error;
-    return malformed("must be headers that HTTP takes, their values percent-encoded");
+    return refuseValue("must be headers that HTTP takes, their values percent-encoded");
   }
 };

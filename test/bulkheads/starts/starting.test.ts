@@ -246,7 +246,7 @@ describe("an engine that cannot start", () => {
     expect(ran.code).toBe(code);
   });
 
-  test("tells in one line which names are one slip away from its variables, and no value", async () => {
+  test("a start tells in one line which names are one slip away from its variables, and no value", async () => {
     const env = { DATABASE_URL: "postgres://kurier@127.0.0.1:1/kurier", LOGLEVEL: "warn", MAILFROM: "productive" };
     const ran = await kurier(["serve"], { env: { DATA_DIR: newDataDir(), ...onPorts, ...env } });
     const told = ran.out.split("\n").filter((line) => line.includes("config.name_misspelt"));

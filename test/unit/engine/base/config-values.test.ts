@@ -18,10 +18,10 @@ function refused(environment: Readonly<Record<string, string>>): readonly string
 const BASES = ["PUBLIC_URL", "DIRECTORY_URL", "SML_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"] as const;
 
 describe.each(BASES)("%s, to which paths are added", (name) => {
-  test.each(["https://ap.example/", "https://ap.example///"])("loses the slashes at the end of %s", (value) => {
+  test.each(["https://ap.example/", "https://ap.example///"])("the slashes go from the end of %s", (value) => {
     expect(loadConfig({ [name]: value })[name]).toBe("https://ap.example");
   });
-  test("keeps the path of a proxy, without the slash behind it", () => {
+  test("the path of a proxy stays, without the slash behind it", () => {
     expect(loadConfig({ [name]: "https://ap.example/peppol/" })[name]).toBe("https://ap.example/peppol");
   });
   test.each([
@@ -36,7 +36,7 @@ describe.each(BASES)("%s, to which paths are added", (name) => {
     "https://",
     "https://ap.example/a b",
     "https://ap.example\\as4",
-  ])("is not %s", (value) => {
+  ])("an address is refused that reads %s", (value) => {
     expect(refused({ [name]: value })).toEqual([name]);
   });
 });
@@ -51,15 +51,15 @@ describe("a percent sign that encodes nothing", () => {
     ["SMTP_URL", "smtp://u:100%secret@mail.example"],
     ["SMTP_URL", "file:/var/mail/100%"],
     ["EVIDENCE_STORE", "s3:https://k:100%secret@s3.example/bucket"],
-  ])("in %s is refused", (name, value) => {
+  ])("a percent sign that encodes nothing is refused in %s=%s", (name, value) => {
     expect(refused({ [name]: value })).toEqual([name]);
   });
-  test("is refused with the way to write it", () => {
+  test("the sentence says how a percent sign is written", () => {
     expect(() => loadConfig({ DATABASE_URL: "postgres://u:100%secret@h/x", ENVIRONMENT: "sandbox" })).toThrow(
       /^DATABASE_URL must be percent-encoded.*%25.*\.$/,
     );
   });
-  test("that is encoded stays as it was written", () => {
+  test("an encoded percent sign stays as it was written", () => {
     const url = "postgres://u:100%25secret@h/x?sslmode=require";
     expect(loadConfig({ DATABASE_URL: url, ENVIRONMENT: "sandbox" }).DATABASE_URL).toBe(url);
   });
@@ -114,17 +114,17 @@ describe("a name that is one slip away from one of ours", () => {
     ["LOGLEVEL", "LOG_LEVEL"],
     ["DATA_DIRS", "DATA_DIR"],
     ["OTEL_EXPORTER_OTLP_HEADERS_FILES", "OTEL_EXPORTER_OTLP_HEADERS_FILE"],
-  ])("%s, is told with the one that was probably meant", (given, meant) => {
+  ])("the slip %s is told with the name that was probably meant, %s", (given, meant) => {
     expect(misspeltNames({ [given]: "production" })).toEqual([{ given, meant }]);
     expect(refused({ [given]: "production" })).toEqual([]);
   });
-  test("is looked for among what is no name of ours, however like each other ours are", () => {
+  test("names of ours and of others that are not alike are told by nobody", () => {
     expect(
       misspeltNames({ HOST: "::", PORT: "1", SMTP_URL: "x", SML_URL: "x", PATH: "/bin", HOME: "/", SHELL: "sh" }),
     ).toEqual([]);
     expect(misspeltNames({ NATS_PORT: "1", KURIER_TEST_SEEDS: "1", HOSTNAME: "x", USER: "x", LANG: "C" })).toEqual([]);
   });
-  test("is told once when its value is empty, too, and ours is not", () => {
+  test("a slip is told also when its value is empty", () => {
     expect(misspeltNames({ ENVIROMENT: "" })).toEqual([{ given: "ENVIROMENT", meant: "ENVIRONMENT" }]);
   });
 });

@@ -20,6 +20,6 @@ initdb: hint: remove it or run initdb with an argument other than it
   ],
   ["initdb: warning: something\nIllegal instruction\n", "Illegal instruction"],
   ["", "it said nothing"],
-])("%j", (output, reason) => {
+])("the reason is told of %j", (output, reason) => {
   expect(reasonIn(output)).toBe(reason);
 });
