@@ -7,7 +7,7 @@ interface Sentence {
 }
 
 /** What leaves an invoice as it is. */
-const WARNINGS: ReadonlySet<string> = new Set(["JSON-UNKNOWN", "JSON-UNSAID", "JSON-CHANGED"]);
+const WARNINGS: ReadonlySet<string> = new Set(["JSON-UNKNOWN", "JSON-UNSAID", "JSON-CHANGED", "JSON-SENDER"]);
 
 const PROBLEMS = {
   "JSON-MISSING": { en: "This member is required here.", sk: "Tento údaj je tu povinný." },
@@ -99,8 +99,8 @@ const PROBLEMS = {
     sk: "Tomuto typu dokladu nezodpovedá žiadny documentType.",
   },
   "JSON-SENDER": {
-    en: "This is not the firm of the token, which sends what comes as JSON; POST /payloads/parse reads a document of others.",
-    sk: "Toto nie je firma tokenu, ktorá odosiela doklady v tvare JSON; cudzí doklad prečíta POST /payloads/parse.",
+    en: "This is another firm than that of the token, which sends what comes as JSON.",
+    sk: "Toto je iná firma ako firma tokenu, ktorá odosiela doklady v tvare JSON.",
   },
   "JSON-OTHER": {
     en: "A member of an invoice as JSON cannot hold this value as it stands.",

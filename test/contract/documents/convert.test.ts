@@ -186,8 +186,21 @@ describe("POST /api/v1/payloads/convert, ubl to json", () => {
     ]);
   });
 
+  test("the invoice of another firm can be read, and a warning says that the firm of the token would send it", async () => {
+    const ubl = await toUbl(JSON_INVOICE);
+    const foreign = ubl.replace(/(AccountingSupplierParty>[^]*?<cbc:EndpointID[^>]*>)[^<]*/u, "$12999999999");
+    const answer = await toJson(foreign);
+    expect(warningsOf(answer), answer.text).toContainEqual([
+      "JSON-SENDER",
+      "/Invoice/cac:AccountingSupplierParty/cac:Party/cbc:EndpointID",
+    ]);
+    expect([answer.status, answer.json["document"]]).toMatchObject([
+      200,
+      { supplierPeppolId: "0245:2999999999", receiverPeppolId: JSON_INVOICE.receiverPeppolId },
+    ]);
+  });
+
   const MONEY = "/Invoice/cac:LegalMonetaryTotal";
-  const SELLER = "/Invoice/cac:AccountingSupplierParty/cac:Party";
   test.each<readonly [string, (ubl: string) => string, readonly (readonly string[])[]]>([
     [
       "an amount that is rounded",
@@ -212,11 +225,6 @@ describe("POST /api/v1/payloads/convert, ubl to json", () => {
       "an account that is no IBAN",
       (ubl) => ubl.replace("SK3112000000198742637541", "12-345"),
       [["JSON-OTHER", "iban", "/Invoice/cac:PaymentMeans/cac:PayeeFinancialAccount/cbc:ID"]],
-    ],
-    [
-      "the invoice of another firm",
-      (ubl) => ubl.replace(/(AccountingSupplierParty>[^]*?<cbc:EndpointID[^>]*>)[^<]*/u, "$12999999999"),
-      [["JSON-SENDER", "document", `${SELLER}/cbc:EndpointID`]],
     ],
     [
       "a tax of the Canaries",
