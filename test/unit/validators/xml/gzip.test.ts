@@ -30,5 +30,5 @@ test.each([
 
 test.each([0, 1, 65_535, 65_536, PAYLOAD.length])("%s octets are the same when they were compressed", (length) => {
   const plain = PAYLOAD.subarray(0, length);
-  for (const level of [undefined, 1, 9]) expect(decompress(compress(plain, level), length)).toEqual(plain);
+  for (const level of [undefined, 1, 9]) expect(decompress(compress(plain, level), length)?.equals(plain)).toBe(true);
 });
