@@ -1,8 +1,8 @@
 /**
- * UBL made into an invoice as JSON, held against the document: what JSON would change is told, and a sum, a party or a
- * kind that would be another one leaves no invoice.
+ * UBL made into an invoice as JSON, held against the document: what JSON would change is told, and a sum, a receiver or
+ * a kind that would be another one leaves no invoice.
  */
-import { invoiceOfUbl } from "../engine/invoices/mapper/as-json.js";
+import { invoiceOfUbl, senderOf } from "../engine/invoices/mapper/as-json.js";
 import type { Party } from "../engine/invoices/draft.js";
 import type { JsonProblem, ProblemId, Problems } from "../engine/invoices/problems.js";
 import type { Finding } from "./report.js";
@@ -39,13 +39,15 @@ export function convertToJson({ bytes, limits, own }: ConvertInput): ConvertOutp
   const { summary } = read;
   if (summary.documentType === "ApplicationResponse") return { kind: "refused", findings: [NO_INVOICE] };
   const root = summary.documentType;
-  const made = invoiceOfUbl(Buffer.from(bytes).toString("utf8"), own, (source) => locate(root, source));
+  const sender = senderOf(summary, own);
+  const made = invoiceOfUbl(Buffer.from(bytes).toString("utf8"), sender.party, (source) => locate(root, source));
   if (made.kind === "unreadable")
     return {
       kind: "refused",
       findings: [{ ...NO_INVOICE, layer: "xml", ruleId: made.ruleId, message: made.message }],
     };
   const { invoice, problems, ubl } = made;
+  if (sender.party !== own) problems.add("document", "JSON-SENDER", locate(root, `${sender.element}.Party.EndpointID`));
   if (ubl !== undefined) {
     const again = parseDocument({ bytes: ubl, limits, linesMax: 0 });
     if (again.kind === "parsed") compare(summary, again.summary, problems);

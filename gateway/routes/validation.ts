@@ -464,7 +464,7 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     scopes: ["documents:send"],
     summary: "Make UBL of an invoice as JSON, or the other way round",
     description:
-      "json to ubl: the document that a send of these members would transmit, with the firm as the seller (or the buyer of a self-billing one); one that breaks a rule is 422 with every finding. ubl to json: what the document says under the names by which an invoice is sent as JSON. Sent by this firm, the members come to the same type, parties, VAT and amounts; a document of which they cannot is 422, and each finding names the element. What has no member and changes none of these is a warning. Nothing is stored.",
+      "json to ubl: the document that a send of these members would transmit, with the firm as the seller (or the buyer of a self-billing one); one that breaks a rule is 422 with every finding. ubl to json: what the document says under the names by which an invoice is sent as JSON. Sent by this firm, the members come to the same type, parties, VAT and amounts; a document of which they cannot is 422, and each finding names the element. What has no member and changes none of these is a warning; so is a sender that is another firm than this one. Nothing is stored.",
     request: { body: convertBody, body_bytes_max: LIMITS.request_body_bytes_max },
     responses: {
       200: { description: "The document in the other format.", schema: converted },

@@ -2,6 +2,7 @@
  * UBL in the members of `POST /documents/send`: read by the mapper's reader, so that both say the same of a document.
  * @source spec/rulings.md, section 13, /payloads/convert
  */
+import { parseParticipantId, participantKey } from "../../base/ids.js";
 import { buildInvoice } from "../build.js";
 import { invoiceField, invoiceOfBody } from "../connector/to-invoice.js";
 import type { Party } from "../draft.js";
@@ -9,7 +10,7 @@ import type { InvoiceObject } from "../members.js";
 import { isObject } from "../members.js";
 import { Problems } from "../problems.js";
 import type { ProblemId } from "../problems.js";
-import { TAX_TREATMENTS } from "../terms.js";
+import { DOCUMENT_KINDS, TAX_TREATMENTS } from "../terms.js";
 import { Collection } from "./collect.js";
 import { derive } from "./derive.js";
 import { documentOf, textOf } from "./document.js";
@@ -66,6 +67,51 @@ const HEAD = `documentType invoiceNumber issueDate dueDate taxPointDate delivery
   receiverPostalCode receiverCountry iban paymentMethod paymentTerms variableSymbol documentDiscountPercent
   prepaidAmount`.split(/\s+/u);
 
+/** What a document says of a party. */
+interface NamedParty {
+  readonly name: string | null;
+  readonly participantId: string | null;
+  readonly companyId: string | null;
+  readonly vatId: string | null;
+  readonly country: string | null;
+}
+
+/** Who would send a document, and the element that names it. */
+interface Sender {
+  readonly party: Party;
+  readonly element: "AccountingSupplierParty" | "AccountingCustomerParty";
+}
+
+/**
+ * The firm, unless the document names another participant: VAT and sums of such a one are those of that seller, so that
+ * what a firm has received can be read as well, whatever its own VAT is.
+ */
+export function senderOf(
+  said: { readonly typeCode: string | null; readonly supplier: NamedParty; readonly customer: NamedParty },
+  own: Party,
+): Sender {
+  const isSelfBilling = Object.values(DOCUMENT_KINDS).some(
+    (kind) => kind.isSelfBilling && kind.typeCode === said.typeCode,
+  );
+  const element = isSelfBilling ? "AccountingCustomerParty" : "AccountingSupplierParty";
+  const named = isSelfBilling ? said.customer : said.supplier;
+  const participant = parseParticipantId(named.participantId ?? "");
+  if (participant === undefined || own.participant === undefined) return { party: own, element };
+  if (participantKey(participant) === participantKey(own.participant)) return { party: own, element };
+  const party: Party = {
+    participant,
+    name: named.name ?? own.name,
+    ico: named.companyId ?? undefined,
+    dic: undefined,
+    icDph: named.vatId ?? undefined,
+    street: undefined,
+    city: undefined,
+    postalCode: undefined,
+    country: named.country ?? own.country,
+  };
+  return { party, element };
+}
+
 interface UblAsJson {
   readonly kind: "read";
   /** Every member; null where the document says nothing. */
@@ -76,7 +122,7 @@ interface UblAsJson {
 }
 
 /**
- * @param own  the firm that sends: the seller, or the buyer of self-billing
+ * @param own  who sends: the seller, or the buyer of self-billing
  * @param locate  XPath of a place that the reader names: `InvoiceLine.Price.PriceAmount`
  */
 export function invoiceOfUbl(

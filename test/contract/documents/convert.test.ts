@@ -5,6 +5,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import type { Clock } from "../../../engine/base/clock.js";
+import { parseParticipantId } from "../../../engine/base/ids.js";
+import { convertToJson } from "../../../validators/to-json.js";
+import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
 import { accessToken, http, startTestEngine } from "../../support/engines/engine.js";
 import type { HttpAnswer, TestEngine } from "../../support/engines/engine.js";
 import { JSON_INVOICE } from "../../support/documents/json-invoices.js";
@@ -186,18 +189,33 @@ describe("POST /api/v1/payloads/convert, ubl to json", () => {
     ]);
   });
 
-  test("the invoice of another firm can be read, and a warning says that the firm of the token would send it", async () => {
-    const ubl = await toUbl(JSON_INVOICE);
-    const foreign = ubl.replace(/(AccountingSupplierParty>[^]*?<cbc:EndpointID[^>]*>)[^<]*/u, "$12999999999");
+  test.each([
+    ["the invoice of another firm", {}],
+    ["the self-billing of another firm", { documentType: "self_billing", receiverIcDph: "SK2020202020" }],
+  ])("%s can be read, and a warning says that the firm of the token would send it", async (_, more) => {
+    const sent = { ...JSON_INVOICE, ...more };
+    const ubl = await toUbl(sent);
+    const role = "documentType" in more ? "AccountingCustomerParty" : "AccountingSupplierParty";
+    const foreign = ubl.replace(new RegExp(`(${role}>[^]*?<cbc:EndpointID[^>]*>)[^<]*`, "u"), "$12999999999");
+    expect(foreign).not.toBe(ubl);
     const answer = await toJson(foreign);
     expect(warningsOf(answer), answer.text).toContainEqual([
       "JSON-SENDER",
-      "/Invoice/cac:AccountingSupplierParty/cac:Party/cbc:EndpointID",
+      `/Invoice/cac:${role}/cac:Party/cbc:EndpointID`,
     ]);
     expect([answer.status, answer.json["document"]]).toMatchObject([
       200,
-      { supplierPeppolId: "0245:2999999999", receiverPeppolId: JSON_INVOICE.receiverPeppolId },
+      { receiverPeppolId: JSON_INVOICE.receiverPeppolId, totalAmount: "113.81" },
     ]);
+  });
+
+  test("a firm without a VAT id can read the invoice with VAT that it was sent", async () => {
+    const bytes = Buffer.from(await toUbl(JSON_INVOICE));
+    const nobody = { ico: undefined, dic: undefined, street: undefined, city: undefined, postalCode: undefined };
+    const participant = parseParticipantId(JSON_INVOICE.receiverPeppolId);
+    const own = { ...nobody, participant, name: "Prijemca", icDph: undefined, country: "SK" };
+    const read = convertToJson({ bytes, limits: SCAN_LIMITS, own });
+    expect(read).toMatchObject({ kind: "converted", isAnother: false, invoice: { totalAmount: "113.81" } });
   });
 
   const MONEY = "/Invoice/cac:LegalMonetaryTotal";
