@@ -13,7 +13,7 @@ import { XmlDocument } from "../../../validators/xml/document.js";
 import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
 import { cbc, NS } from "../../../validators/xml/names.js";
 import { scan } from "../../../validators/xml/scanner.js";
-import { richInvoice } from "../../support/documents/rich-invoice.js";
+import { richInvoiceWith } from "../../support/documents/rich-invoice.js";
 
 const OPTIONS = { limits: SCAN_LIMITS, day: "2026-11-20", details: true } as const;
 /** More than are walked past without being remembered. */
@@ -30,20 +30,9 @@ function looks(act: () => unknown): number {
   }
 }
 
-/** A rich invoice in which the first of each place is replaced. */
-function rich(country: string, ...changes: readonly (string | RegExp)[]): string {
-  let text = richInvoice(country);
-  for (let i = 0; i < changes.length; i += 2) {
-    const place = changes[i] ?? "";
-    if (text.split(place).length === 1) throw new Error(`no ${String(place)}`);
-    text = text.replace(place, String(changes[i + 1]));
-  }
-  return text;
-}
-
 /** Rules look into extensions as well, where the grammar admits any element. */
 const extended = (country: string, content: string): string =>
-  rich(
+  richInvoiceWith(
     country,
     "<cbc:UBLVersionID>",
     `<ext:UBLExtensions><ext:UBLExtension><ext:ExtensionContent>${content}</ext:ExtensionContent></ext:UBLExtension></ext:UBLExtensions>$&`,
@@ -70,11 +59,11 @@ const TAX_SCHEME = "<cac:TaxScheme><cbc:ID>TAX<";
 type Asked = (asking: number, others: number) => string;
 const ASKED: Readonly<Record<string, Asked>> = {
   "SE-R-007: identifiers of an account, branches of it": (asking, others) =>
-    rich("SE", ACCOUNT, ACCOUNT + leaf("ID", "1", asking) + empty("FinancialInstitutionBranch", others)),
+    richInvoiceWith("SE", ACCOUNT, ACCOUNT + leaf("ID", "1", asking) + empty("FinancialInstitutionBranch", others)),
   "SE-R-005: numbers of a registration, tax schemes of it": (asking, others) =>
-    rich("SE", TAX_SCHEME, leaf("CompanyID", "1", asking) + empty("TaxScheme", others) + TAX_SCHEME),
+    richInvoiceWith("SE", TAX_SCHEME, leaf("CompanyID", "1", asking) + empty("TaxScheme", others) + TAX_SCHEME),
   "SE-R-005: numbers of a registration, legal entities of the party": (asking, others) =>
-    rich(
+    richInvoiceWith(
       "SE",
       TAX_SCHEME,
       leaf("CompanyID", "1", asking) + TAX_SCHEME,
@@ -82,7 +71,7 @@ const ASKED: Readonly<Record<string, Asked>> = {
       `${empty("PartyLegalEntity", others)}<cac:PartyLegalEntity>`,
     ),
   "SE-R-003: legal entities of a party, addresses of it": (asking, others) =>
-    rich(
+    richInvoiceWith(
       "SE",
       "<cac:PartyLegalEntity>",
       `${"<cac:PartyLegalEntity><cbc:CompanyID>1</cbc:CompanyID></cac:PartyLegalEntity>".repeat(asking)}<cac:PartyLegalEntity>`,
@@ -90,10 +79,10 @@ const ASKED: Readonly<Record<string, Asked>> = {
       `${empty("PostalAddress", others)}<cac:PostalAddress>`,
     ),
   "PEPPOL-COMMON-R056: numbers of a registration, tax schemes of it": (asking, others) =>
-    rich("NL", VAT_SCHEME, leaf("CompanyID", "NL1", asking) + empty("TaxScheme", others) + VAT_SCHEME),
+    richInvoiceWith("NL", VAT_SCHEME, leaf("CompanyID", "NL1", asking) + empty("TaxScheme", others) + VAT_SCHEME),
   "NL-R-001: types of a credit note, references of it to invoices": (asking, others) =>
     asCreditNote(
-      rich(
+      richInvoiceWith(
         "NL",
         "<cbc:InvoiceTypeCode>",
         `${leaf("InvoiceTypeCode", "381", asking)}<cbc:InvoiceTypeCode>`,
@@ -108,7 +97,7 @@ const ASKED: Readonly<Record<string, Asked>> = {
         "</cac:PartyTaxScheme></cac:Party></cac:AccountingSupplierParty>",
     ),
   "GR-R-004-2: identifiers of a supporting document, descriptions of it": (asking, others) =>
-    rich(
+    richInvoiceWith(
       "GR",
       "<cac:AdditionalDocumentReference>",
       `<cac:AdditionalDocumentReference>${leaf("ID", "1", asking)}`,
@@ -116,13 +105,13 @@ const ASKED: Readonly<Record<string, Asked>> = {
       `${leaf("DocumentDescription", "x", others)}<cbc:DocumentDescription>`,
     ),
   "BR-CL-07: identifiers of the object of a line, types of it": (asking, others) =>
-    rich(
+    richInvoiceWith(
       "SK",
       /(<cac:DocumentReference>)(.*?)(<cbc:DocumentTypeCode>)/u,
       `$1${'<cbc:ID schemeID="AUN">1</cbc:ID>'.repeat(asking)}$2${leaf("DocumentTypeCode", "9", others)}$3`,
     ),
   "BR-CO-11: totals in totals, allowances of the document": (asking, others) =>
-    rich(
+    richInvoiceWith(
       "SK",
       "<cac:LegalMonetaryTotal>",
       `${"<cac:LegalMonetaryTotal><cac:LegalMonetaryTotal/></cac:LegalMonetaryTotal>".repeat(asking)}<cac:LegalMonetaryTotal>`,
@@ -159,7 +148,11 @@ test("BR-S-08: a rate that cannot be read ends the sums of the rates before it o
     const has = vi.spyOn(Set.prototype, "has");
     try {
       const bytes = Buffer.from(
-        rich("SK", "<cac:InvoiceLine>", `${line(rates + category("x"))}${line(category("x")).repeat(lines)}$&`),
+        richInvoiceWith(
+          "SK",
+          "<cac:InvoiceLine>",
+          `${line(rates + category("x"))}${line(category("x")).repeat(lines)}$&`,
+        ),
       );
       validateDocument(bytes, OPTIONS);
       return has.mock.calls.length;

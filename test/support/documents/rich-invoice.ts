@@ -177,3 +177,14 @@ export function richInvoice(country: string): string {
     "</Invoice>",
   ].join("");
 }
+
+/** A rich invoice in which the first of each place is replaced: place and content in turns. */
+export function richInvoiceWith(country: string, ...changes: readonly (string | RegExp)[]): string {
+  let text = richInvoice(country);
+  for (let i = 0; i < changes.length; i += 2) {
+    const place = changes[i] ?? "";
+    if (text.split(place).length === 1) throw new Error(`no ${String(place)}`);
+    text = text.replace(place, String(changes[i + 1]));
+  }
+  return text;
+}
