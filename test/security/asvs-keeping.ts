@@ -8,11 +8,11 @@ export const CRYPTOGRAPHY: readonly SecurityRow[] = [
     "keys have a life: made, changed, ended",
     "docs/operators/keys.md; after no standard",
     by(
-      "bulkheads/master-keys",
+      "bulkheads/keys/master-keys",
       "the ring of master keys with a new one seals under it and opens both; the old one is asked for until it was replaced",
     ),
     by(
-      "integration/identity-tokens",
+      "integration/identity/identity-tokens",
       "a successor is published before it signs, and tokens of both are good until they end",
     ),
   ),
@@ -20,20 +20,20 @@ export const CRYPTOGRAPHY: readonly SecurityRow[] = [
     "11.1.2",
     "keys and algorithms are listed",
     "docs/operators/keys.md lists keys; algorithms of AS4 are Peppol's",
-    by("integration/pki-own-keys", "everything that ends is listed for the metrics"),
+    by("integration/peppol/pki-own-keys", "everything that ends is listed for the metrics"),
   ),
   partly(
     "11.2.1",
     "primitives are OpenSSL's, through Node.js",
     "XML signatures and AS4 are our own on top of them",
-    by("unit/as4/wss4j", "a message signed and encrypted by Apache WSS4J opens with its payload unchanged"),
+    by("unit/as4/peers/wss4j", "a message signed and encrypted by Apache WSS4J opens with its payload unchanged"),
   ),
   partly(
     "11.2.2",
     "keys can be exchanged and data sealed anew",
     "algorithms are in the code",
     by(
-      "bulkheads/master-keys",
+      "bulkheads/keys/master-keys",
       "an engine whose master key is replaced serves what it stored before, during and after; a node with another key does not start",
     ),
   ),
@@ -41,19 +41,19 @@ export const CRYPTOGRAPHY: readonly SecurityRow[] = [
     "11.2.3",
     "128 bits of security",
     "RSA of 2048 bits, which Peppol issues, has about 112",
-    by("unit/as4/round-trip", "a user message signed with an RSA key of 1024 bits is refused"),
+    by("unit/as4/messages/round-trip", "a user message signed with an RSA key of 1024 bits is refused"),
   ),
   met(
     "11.3.1",
     "no ECB, no PKCS#1 v1.5 for encryption",
-    by("unit/as4/attacks", "%s is refused"),
-    by("unit/as4/oaep", "a key of another length, another form, or no RSA block at all gives nothing"),
+    by("unit/as4/messages/attacks", "%s is refused"),
+    by("unit/as4/signatures/oaep", "a key of another length, another form, or no RSA block at all gives nothing"),
   ),
   met(
     "11.3.2",
     "AES-GCM",
     by(
-      "unit/engine/base",
+      "unit/engine/base/base",
       "what an earlier key sealed is still read; a changed bit, another context or an unknown key is refused",
     ),
   ),
@@ -74,7 +74,7 @@ export const CRYPTOGRAPHY: readonly SecurityRow[] = [
   met(
     "11.4.3",
     "digests of signatures are SHA-256 and more",
-    by("unit/as4/enveloped", "the digest is over inclusive C14N with SHA-256, signed with RSA-SHA256"),
+    by("unit/as4/signatures/enveloped", "the digest is over inclusive C14N with SHA-256, signed with RSA-SHA256"),
   ),
   nothing("11.4.4", "no key is derived from a password of ours; that of a key store is PKCS#12's"),
   met(
@@ -87,7 +87,7 @@ export const CRYPTOGRAPHY: readonly SecurityRow[] = [
     "11.6.1",
     "signatures are those of the profile",
     by(
-      "unit/as4/attacks",
+      "unit/as4/messages/attacks",
       "HMAC keyed with the public RSA key is refused",
       "HMACOutputLength under the signature method is refused (CVE-2009-0217)",
     ),
@@ -107,7 +107,7 @@ export const CONNECTIONS: readonly SecurityRow[] = [
     "12.2.1",
     "no plain HTTP in production",
     "TLS is ended by a proxy of the operator",
-    by("unit/engine/base", "production refuses an embedded database, generated keys and plain HTTP"),
+    by("unit/engine/base/base", "production refuses an embedded database, generated keys and plain HTTP"),
   ),
   outside("12.2.2", "public certificates", "the proxy's; kurier doctor calls PUBLIC_URL"),
   outside(
@@ -131,13 +131,13 @@ export const CONFIGURATION: readonly SecurityRow[] = [
   met(
     "13.1.1",
     "who is called is configured, and listed in env.example",
-    by("unit/engine/base", "the example names every variable"),
+    by("unit/engine/base/base", "the example names every variable"),
   ),
   met(
     "13.2.1",
     "parts show who they are to each other",
     by(
-      "integration/streams",
+      "integration/delivery/streams",
       "the server listens on loopback behind a token, is found by its data directory, knows nothing of our environment, and an orphan is stopped",
     ),
   ),
@@ -151,7 +151,7 @@ export const CONFIGURATION: readonly SecurityRow[] = [
     "13.2.3",
     "no default credentials",
     by(
-      "unit/engine/base",
+      "unit/engine/base/base",
       "the operators' token is given by variable or file, and one that could be guessed stops the start",
     ),
   ),
@@ -167,37 +167,40 @@ export const CONFIGURATION: readonly SecurityRow[] = [
     "secrets come from files and credentials",
     "no vault of its own",
     by("unit/deployment", "every credential that the unit names is loaded, and none lies in its environment"),
-    by("unit/engine/base", "a secret may come from a file"),
+    by("unit/engine/base/base", "a secret may come from a file"),
   ),
   met(
     "13.3.2",
     "secrets are read by the engine alone",
     by(
-      "integration/pki-own-keys",
+      "integration/peppol/pki-own-keys",
       "the development PKI is made once, trusted by itself, and readable by its owner alone",
     ),
   ),
   met(
     "13.4.1",
     "no .git in what is deployed",
-    by("integration/packed", "the package holds what runs and what operators read, and neither tests nor sources"),
+    by(
+      "integration/operators/packed",
+      "the package holds what runs and what operators read, and neither tests nor sources",
+    ),
   ),
   met(
     "13.4.2",
     "no debug modes",
-    by("contract/http", "a handler that throws answers 500 with the request id and nothing of the error (%s)"),
+    by("contract/http/http", "a handler that throws answers 500 with the request id and nothing of the error (%s)"),
   ),
   nothing("13.4.3", "no folder is served"),
   met(
     "13.4.4",
     "TRACE is no method",
-    by("contract/http", "a method that does not exist is refused, and method overrides are not looked at"),
+    by("contract/http/http", "a method that does not exist is refused, and method overrides are not looked at"),
   ),
   met(
     "13.4.5",
     "metrics and console stand on a listener of their own",
     by(
-      "contract/console",
+      "contract/pages/console",
       "the public listener has nothing of the operators', with their token or without: no figures, no health, no console, no heap",
     ),
   ),
@@ -209,7 +212,7 @@ export const DATA: readonly SecurityRow[] = [
     "what is sensitive is known",
     "assets above; a law names each column that is sealed",
     by(
-      "bulkheads/master-keys",
+      "bulkheads/keys/master-keys",
       "a change of the master key covers every column of the schema that holds sealed octets",
     ),
   ),
@@ -217,20 +220,20 @@ export const DATA: readonly SecurityRow[] = [
     "14.1.2",
     "and what protects it",
     "assets above",
-    by("bulkheads/row-ends", "a table without an end for its rows is found"),
+    by("bulkheads/ends/row-ends", "a table without an end for its rows is found"),
   ),
   partly(
     "14.2.1",
     "no secrets in addresses",
     "an invitation's link is its secret; it is kept as a digest",
-    by("contract/consents", "the secret of a link stands nowhere but in the answer that made it"),
+    by("contract/identity/consents", "the secret of a link stands nowhere but in the answer that made it"),
   ),
-  met("14.2.2", "answers are cached by nobody", by("contract/http", "answers forbid sniffing and caching")),
+  met("14.2.2", "answers are cached by nobody", by("contract/http/http", "answers forbid sniffing and caching")),
   met(
     "14.2.3",
     "no one else is told",
     by(
-      "contract/docs",
+      "contract/pages/docs",
       "a page allows scripts and styles of this host only, no frame around it, and loads nothing of another host",
     ),
   ),
@@ -238,11 +241,11 @@ export const DATA: readonly SecurityRow[] = [
     "14.2.4",
     "protection is what is written",
     by(
-      "bulkheads/sealed-facts",
+      "bulkheads/keys/sealed-facts",
       "no secret and no word of a document stands in the log at its most talkative, in metrics, in refusals, in the database or in files",
     ),
     by(
-      "bulkheads/erasure",
+      "bulkheads/ends/erasure",
       "what stays of a firm that is forgotten is what the law asks for, and its texts say nothing of it",
     ),
   ),
@@ -250,15 +253,15 @@ export const DATA: readonly SecurityRow[] = [
     "14.3.1",
     "nothing stays in the browser",
     "no Clear-Site-Data; pages are not stored",
-    by("contract/console", "pages load files of the console alone, run nothing inline, and are kept by nobody"),
+    by("contract/pages/console", "pages load files of the console alone, run nothing inline, and are kept by nobody"),
   ),
-  met("14.3.2", "pages are not stored", by("contract/http", "answers forbid sniffing and caching")),
+  met("14.3.2", "pages are not stored", by("contract/http/http", "answers forbid sniffing and caching")),
   partly(
     "14.3.3",
     "browsers keep tokens of sessions alone",
     "by reading: pages use no storage",
     by(
-      "contract/console",
+      "contract/pages/console",
       "neither the operators' token nor a session's stands in a page, an address or a line of the log",
     ),
   ),
@@ -279,7 +282,7 @@ export const CODE: readonly SecurityRow[] = [
     "what costs much is known",
     "CONTRIBUTING.md, section 13; measured by kurier bench",
     by(
-      "bulkheads/bytes",
+      "bulkheads/bytes/bytes",
       "what all budgets hold together is less than twice the heap, and less than the memory of the container",
     ),
   ),
@@ -287,9 +290,9 @@ export const CODE: readonly SecurityRow[] = [
   met(
     "15.2.2",
     "what costs much cannot stop the rest",
-    by("bulkheads/lanes", "our own work takes its turn beside a key that has filled its share"),
+    by("bulkheads/shares/lanes", "our own work takes its turn beside a key that has filled its share"),
     by(
-      "bulkheads/heap",
+      "bulkheads/bytes/heap",
       "sixteen invoices of 10 MB at once with 160 MB of heap are each accepted or told to come again, and the engine lives",
     ),
   ),
@@ -297,10 +300,13 @@ export const CODE: readonly SecurityRow[] = [
     "15.2.3",
     "production has nothing of the sandbox",
     by(
-      "integration/sandbox-production",
+      "integration/operators/sandbox-production",
       "production publishes none of the participants, names none of them in its reference, and makes no key for them",
     ),
-    by("integration/packed", "the package holds what runs and what operators read, and neither tests nor sources"),
+    by(
+      "integration/operators/packed",
+      "the package holds what runs and what operators read, and neither tests nor sources",
+    ),
   ),
   met(
     "15.3.1",
@@ -315,7 +321,7 @@ export const CODE: readonly SecurityRow[] = [
   met(
     "15.3.3",
     "members too many set nothing",
-    by("contract/envelopes", "a member too many is refused where the row is strict, ignored elsewhere"),
+    by("contract/http/envelopes", "a member too many is refused where the row is strict, ignored elsewhere"),
   ),
   met(
     "15.3.4",
@@ -337,7 +343,7 @@ export const CODE: readonly SecurityRow[] = [
     "15.3.7",
     "what comes twice is refused",
     by(
-      "contract/envelopes",
+      "contract/http/envelopes",
       "the header %s sent twice, even with one value, is refused: two readers could take different ones",
       "a query value that its schema refuses, or that comes twice: 400",
     ),
@@ -349,21 +355,21 @@ export const LOGS: readonly SecurityRow[] = [
     "16.1.1",
     "what is logged is a list",
     by(
-      "unit/engine/log-events",
+      "unit/engine/base/log-events",
       "every log call names an event of the list by its code, and every event of the list is logged",
     ),
   ),
   met(
     "16.2.1",
     "a line says when, what, which request",
-    by("unit/engine/base", "a log line carries the fields of the list and nothing else, on one line"),
+    by("unit/engine/base/base", "a log line carries the fields of the list and nothing else, on one line"),
   ),
   partly(
     "16.2.2",
     "times are UTC",
     "clocks of machines are the operator's; the database's decides what is due",
     by(
-      "integration/as4-deferral",
+      "integration/access-points/as4-deferral",
       "waits are database time: a node whose clock is two minutes off neither hurries nor delays the next attempt",
     ),
   ),
@@ -371,13 +377,13 @@ export const LOGS: readonly SecurityRow[] = [
   met(
     "16.2.4",
     "as lines of JSON",
-    by("unit/engine/base", "a log line carries the fields of the list and nothing else, on one line"),
+    by("unit/engine/base/base", "a log line carries the fields of the list and nothing else, on one line"),
   ),
   met(
     "16.2.5",
     "without secrets and texts",
     by(
-      "bulkheads/sealed-facts",
+      "bulkheads/keys/sealed-facts",
       "no secret and no word of a document stands in the log at its most talkative, in metrics, in refusals, in the database or in files",
     ),
   ),
@@ -385,14 +391,14 @@ export const LOGS: readonly SecurityRow[] = [
     "16.3.1",
     "logins are recorded",
     "changes of keys and tokens are in the audit; a login that succeeds is a metric",
-    by("contract/partner-keys", "every change of a key and its tokens leaves an entry"),
+    by("contract/identity/partner-keys", "every change of a key and its tokens leaves an entry"),
   ),
   partly(
     "16.3.2",
     "refusals are recorded",
     "as metrics by route and status; operators' actions one by one",
     by(
-      "contract/console-documents",
+      "contract/pages/console-documents",
       "retry now makes a waiting document due, and refuses one that does not wait; the record has both",
     ),
   ),
@@ -400,41 +406,44 @@ export const LOGS: readonly SecurityRow[] = [
     "16.3.3",
     "attempts to get around are recorded",
     "strangers' messages by kind and second; the rest as metrics",
-    by("bulkheads/strangers-as4", "a thousand refusals are one line of the log for each kind and second"),
+    by("bulkheads/shares/strangers-as4", "a thousand refusals are one line of the log for each kind and second"),
   ),
   met(
     "16.3.4",
     "what goes wrong is logged",
     by(
-      "bulkheads/strangers-as4",
+      "bulkheads/shares/strangers-as4",
       "a line that stands for others says for how many, and what goes wrong is told once a second, too",
     ),
   ),
   met(
     "16.4.1",
     "no line can be forged",
-    by("unit/engine/base", "a log line carries the fields of the list and nothing else, on one line"),
+    by("unit/engine/base/base", "a log line carries the fields of the list and nothing else, on one line"),
   ),
   outside("16.4.2", "logs are kept from others", "whoever collects standard output"),
   outside("16.4.3", "and sent elsewhere", "whoever collects standard output"),
   met(
     "16.5.1",
     "refusals say nothing of the inside",
-    by("contract/http", "a handler that throws answers 500 with the request id and nothing of the error (%s)"),
-    by("unit/as4/attacks", "no answer tells more than its code: the reason stays out of what the peer gets"),
+    by("contract/http/http", "a handler that throws answers 500 with the request id and nothing of the error (%s)"),
+    by("unit/as4/messages/attacks", "no answer tells more than its code: the reason stays out of what the peer gets"),
   ),
   met(
     "16.5.2",
     "what is away is lived without",
     by(
-      "contract/sapi-temporary",
+      "contract/sapi/sapi-temporary",
       "TEMPORARY: temporary unavailability; repeat with the same Idempotency-Key: nothing was written, the repeat is accepted, without a restart",
     ),
-    by("integration/streams", "the engine starts while NATS is away and works once it comes"),
+    by("integration/delivery/streams", "the engine starts while NATS is away and works once it comes"),
   ),
   met(
     "16.5.3",
     "doubt refuses",
-    by("integration/identity-nodes", "with Postgres away too, a token is neither believed nor called invalid: 503"),
+    by(
+      "integration/identity/identity-nodes",
+      "with Postgres away too, a token is neither believed nor called invalid: 503",
+    ),
   ),
 ];

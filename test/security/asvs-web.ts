@@ -6,7 +6,7 @@ export const PAGES: readonly SecurityRow[] = [
   met(
     "3.2.1",
     "answers say what they are and are not guessed at",
-    by("contract/http", "answers forbid sniffing and caching"),
+    by("contract/http/http", "answers forbid sniffing and caching"),
   ),
   met(
     "3.2.2",
@@ -24,9 +24,12 @@ export const PAGES: readonly SecurityRow[] = [
   met(
     "3.3.2",
     "cookies have a SameSite that fits",
-    by("integration/people-sign-in", "the cookie is HttpOnly and SameSite=Lax; without https it has no prefix"),
     by(
-      "contract/console",
+      "integration/identity/people-sign-in",
+      "the cookie is HttpOnly and SameSite=Lax; without https it has no prefix",
+    ),
+    by(
+      "contract/pages/console",
       "the cookie is kept from scripts, other sites and other paths, and from plain connections where TLS stands in front",
     ),
   ),
@@ -40,7 +43,7 @@ export const PAGES: readonly SecurityRow[] = [
     "3.3.4",
     "scripts do not see sessions",
     by(
-      "contract/console",
+      "contract/pages/console",
       "the cookie is kept from scripts, other sites and other paths, and from plain connections where TLS stands in front",
     ),
   ),
@@ -52,24 +55,24 @@ export const PAGES: readonly SecurityRow[] = [
   met(
     "3.4.2",
     "no other origin may read answers",
-    by("integration/people-sign-in", "a form with %s changes nothing and is 403"),
+    by("integration/identity/people-sign-in", "a form with %s changes nothing and is 403"),
   ),
   met(
     "3.4.3",
     "a policy for scripts and styles",
     by(
-      "contract/docs",
+      "contract/pages/docs",
       "a page allows scripts and styles of this host only, no frame around it, and loads nothing of another host",
     ),
-    by("contract/console", "pages load files of the console alone, run nothing inline, and are kept by nobody"),
+    by("contract/pages/console", "pages load files of the console alone, run nothing inline, and are kept by nobody"),
   ),
-  met("3.4.4", "nosniff on every answer", by("contract/http", "answers forbid sniffing and caching")),
-  met("3.4.5", "no referrer leaves", by("contract/http", "answers forbid sniffing and caching")),
+  met("3.4.4", "nosniff on every answer", by("contract/http/http", "answers forbid sniffing and caching")),
+  met("3.4.5", "no referrer leaves", by("contract/http/http", "answers forbid sniffing and caching")),
   partly(
     "3.4.6",
     "no page is framed",
     "answers that are no pages have no such header",
-    by("integration/people-sign-in", "no page can be framed, loads a script or names another host"),
+    by("integration/identity/people-sign-in", "no page can be framed, loads a script or names another host"),
   ),
   met(
     "3.5.1",
@@ -82,20 +85,20 @@ export const PAGES: readonly SecurityRow[] = [
   met(
     "3.5.2",
     "what a token may do no browser does by itself: tokens are headers",
-    by("contract/authorization", "%s stops each caller where its row says"),
+    by("contract/identity/authorization", "%s stops each caller where its row says"),
   ),
   met(
     "3.5.3",
     "nothing changes by GET",
-    by("contract/codings", "HEAD %s has GET's status and headers, and no body"),
-    by("contract/http", "%s on a path that has other methods: 405 with Allow"),
+    by("contract/http/codings", "HEAD %s has GET's status and headers, and no body"),
+    by("contract/http/http", "%s on a path that has other methods: 405 with Allow"),
   ),
   partly(
     "3.5.4",
     "operators have a listener of their own",
     "API and pages share a host",
     by(
-      "contract/console",
+      "contract/pages/console",
       "the public listener has nothing of the operators', with their token or without: no figures, no health, no console, no heap",
     ),
   ),
@@ -104,8 +107,8 @@ export const PAGES: readonly SecurityRow[] = [
   met(
     "3.7.2",
     "other hosts are led to only where they were registered",
-    by("integration/people-sign-in", "a link that would lead on to %s leads to the account instead"),
-    by("integration/people-oauth", "a request with %s leads nowhere: the page says so"),
+    by("integration/identity/people-sign-in", "a link that would lead on to %s leads to the account instead"),
+    by("integration/identity/people-oauth", "a request with %s leads nowhere: the page says so"),
   ),
 ];
 
@@ -113,8 +116,11 @@ export const HTTP: readonly SecurityRow[] = [
   met(
     "4.1.1",
     "each answer says its type and its letters",
-    by("contract/envelopes", "SAPI: {category, code, message, retryable, correlation_id, requestId, details?} (%s)"),
-    by("contract/docs", "the OpenAPI documents are served as published"),
+    by(
+      "contract/http/envelopes",
+      "SAPI: {category, code, message, retryable, correlation_id, requestId, details?} (%s)",
+    ),
+    by("contract/pages/docs", "the OpenAPI documents are served as published"),
   ),
   outside("4.1.2", "only pages lead from http to https", "of the proxy that ends TLS"),
   met(
@@ -130,7 +136,7 @@ export const HTTP: readonly SecurityRow[] = [
     "4.2.1",
     "where a request ends is read in one way, or the request is refused",
     by(
-      "bulkheads/framing",
+      "bulkheads/shares/framing",
       "nothing behind a chunked body with %s is taken for a request",
       "a request with %s is answered 400 in the words of its family and with its id, and none behind it is served",
     ),

@@ -24,7 +24,7 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "what can be read in two ways is refused; a body in chunks is the last of its connection",
         shown: [
           by(
-            "bulkheads/framing",
+            "bulkheads/shares/framing",
             "nothing behind a chunked body with %s is taken for a request",
             "a request with %s is answered 400 in the words of its family and with its id, and none behind it is served",
           ),
@@ -39,16 +39,16 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "shares by address and class, octets counted before they are held, a least rate, deadlines",
         shown: [
           by(
-            "bulkheads/shares",
+            "bulkheads/shares/shares",
             "40 slow anonymous uploads leave every call of the API unharmed, and are answered 503 beyond their own part",
           ),
           by(
-            "bulkheads/connections",
+            "bulkheads/shares/connections",
             "an address that opens 60 connections keeps the 20 it may have, and those that end make room for others",
           ),
-          by("contract/http", "a body that comes too slowly ends the connection; others are not disturbed"),
+          by("contract/http/http", "a body that comes too slowly ends the connection; others are not disturbed"),
           by(
-            "contract/codings",
+            "contract/http/codings",
             "a bomb is 413, and is not inflated beyond the limit: what comes behind is never looked at",
           ),
         ],
@@ -60,12 +60,12 @@ export const THREATS: readonly ThreatFamily[] = [
           "five failures in a window, counted over all nodes; a valid secret stays usable; a bound for each address",
         shown: [
           by(
-            "integration/identity-credentials",
+            "integration/identity/identity-credentials",
             "a hundred guesses at once on two nodes: five are 401, the rest 423",
             "a valid secret stays usable while its client is locked, and unlocks nothing",
           ),
           by(
-            "bulkheads/strangers-logins",
+            "bulkheads/shares/strangers-logins",
             "behind a thousand guesses of a stranger the owner's secret is answered at once",
           ),
         ],
@@ -76,7 +76,7 @@ export const THREATS: readonly ThreatFamily[] = [
           "algorithm, key, type, issuer, audience and environment are pinned; the key is chosen from our own list",
         shown: [
           by(
-            "integration/identity-tokens",
+            "integration/identity/identity-tokens",
             "a token's header decides nothing (A-01): alg %j",
             "a token's header decides nothing (A-01): a key that the token brings along",
             "a token of another deployment or another environment is refused",
@@ -89,12 +89,12 @@ export const THREATS: readonly ThreatFamily[] = [
           "no document type declarations, no entities, limits before anything is built, worker threads with a clock",
         shown: [
           by(
-            "integration/validation-hostile",
+            "integration/validation/validation-hostile",
             "public validation answers every kind of hostile document: %s",
             "memory is flat: the same hostile documents again leave no more behind",
           ),
           by(
-            "bulkheads/costly-xml",
+            "bulkheads/bytes/costly-xml",
             "8,000 prefixes around 2,000 declaring children are refused at the first declaration too many",
           ),
         ],
@@ -110,7 +110,7 @@ export const THREATS: readonly ThreatFamily[] = [
           "the sender's certificate is judged before our key is used; refusals of strangers are bounded and sampled",
         shown: [
           by(
-            "bulkheads/strangers-as4",
+            "bulkheads/shares/strangers-as4",
             "a message of the network is opened with our key, a stranger's is refused without it",
             "a stranger who shows the certificate of a peer but has not its key opens nothing",
           ),
@@ -121,16 +121,16 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "signed parts are found by place and must be exactly the set; every decryption fault has one answer",
         shown: [
           by(
-            "unit/as4/attacks",
+            "unit/as4/messages/attacks",
             "a signature without a reference to Messaging, Body, or the part is refused",
             "every decryption fault has one answer: key, padding, tag, length, other certificate",
           ),
           by(
-            "unit/as4/every-octet",
+            "unit/as4/messages/every-octet",
             "every octet of the message of $folder counts: whatever is changed is refused, or outside of what was signed",
           ),
           by(
-            "integration/as4-http",
+            "integration/access-points/as4-http",
             "the gateway refuses what is signed and hostile: half a gigabyte in a small gzip, a wrapped signature, parts without end; in bounded memory",
           ),
         ],
@@ -141,11 +141,11 @@ export const THREATS: readonly ThreatFamily[] = [
           "path, time, use, OCSP and lists are asked, at the sender and at the SMP; production must choose what no answer means",
         shown: [
           by(
-            "integration/pki",
+            "integration/peppol/pki",
             "every flipped bit makes a certificate untrusted",
             "%s: good is trusted with the answer as evidence, revoked is refused",
           ),
-          by("bulkheads/safe-defaults", "in production asks for REVOCATION, and takes each of its values"),
+          by("bulkheads/starts/safe-defaults", "in production asks for REVOCATION, and takes each of its values"),
         ],
       },
       {
@@ -153,7 +153,7 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "ids of messages belong to the seat that signed",
         shown: [
           by(
-            "bulkheads/safe-defaults",
+            "bulkheads/starts/safe-defaults",
             "a stranger who uses an %s first takes nothing from the access point that uses it later",
           ),
         ],
@@ -163,7 +163,7 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "deadlines, bounds on octets, one breaker for each receiver; others do not wait",
         shown: [
           by(
-            "integration/hostile-receivers",
+            "integration/delivery/hostile-receivers",
             "a receiver that answers one octet a second is given up when its time is over, and its documents arrive once",
           ),
           by("unit/peppol/http-client", "a peer that misbehaves answers more than may be read"),
@@ -179,7 +179,7 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "every path with an id is asked whose it is; what is foreign and what never was have one answer",
         shown: [
           by(
-            "contract/authorization",
+            "contract/identity/authorization",
             "%s stops each caller where its row says",
             "an id in a path that is somebody else's and one that never was are answered with the same words",
           ),
@@ -189,9 +189,9 @@ export const THREATS: readonly ThreatFamily[] = [
         threat: "gives himself more scopes, or keeps access that was withdrawn",
         measure: "a key cannot give what it has not; a token is worth what its key is worth now, on every node",
         shown: [
-          by("contract/partner-keys", "a key cannot get a scope that the calling token has not"),
+          by("contract/identity/partner-keys", "a key cannot get a scope that the calling token has not"),
           by(
-            "integration/identity-nodes",
+            "integration/identity/identity-nodes",
             "a withdrawn consent ends access, keys and tokens on every node; a new one revives none of them",
             "with Postgres away too, a token is neither believed nor called invalid: 503",
           ),
@@ -202,7 +202,7 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "shares of queues, octets and workers for each key; deliveries are claimed fairly",
         shown: [
           by(
-            "bulkheads/lanes",
+            "bulkheads/shares/lanes",
             "one key holds a quarter of a lane's queue, and every other key is still taken",
             "one key holds a quarter of a lane's bytes, and every other key is still taken",
           ),
@@ -214,7 +214,7 @@ export const THREATS: readonly ThreatFamily[] = [
           "one client for all that goes out: addresses are judged when they are connected to, redirects are not followed",
         shown: [
           by(
-            "integration/webhooks",
+            "integration/webhooks/webhooks",
             "a name that is public when it is judged and private when it is called is asked twice, and nobody is connected to",
           ),
           by("unit/peppol/outbound-address", "%s is no address of the open network"),
@@ -236,7 +236,7 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "one statement with the unique indexes of the acceptance; the same key has the same reply for ever",
         shown: [
           by(
-            "integration/idempotency",
+            "integration/documents/idempotency",
             "1,000 concurrent sends of one key and body: one document, every answer 202 or 409 in flight, later repeats byte-identical",
           ),
         ],
@@ -246,7 +246,7 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "compiled rules reach their document and XPath and nothing else, and are ended when they do not end",
         shown: [
           by(
-            "unit/validators/schematron-hostile",
+            "unit/validators/schematron/schematron-hostile",
             "compiled rules reach nothing but their document and the functions of XPath, with %s",
             "rules that do not end are ended: %s",
           ),
@@ -263,12 +263,12 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "tokens in forms bound to the browser, the site of the sender asked, frames refused",
         shown: [
           by(
-            "integration/people-sign-in",
+            "integration/identity/people-sign-in",
             "a form with %s changes nothing and is 403",
             "no page can be framed, loads a script or names another host",
           ),
           by(
-            "contract/console",
+            "contract/pages/console",
             "a form without the token of its page, with that of another browser, or from another site is refused with 403",
             "a form that another site or a hidden page has sent is refused with a page that says why; forms through a proxy are taken",
           ),
@@ -279,9 +279,9 @@ export const THREATS: readonly ThreatFamily[] = [
         measure:
           "sign-ins lead to our own pages; addresses of programs are compared to the letter; PKCE with S256 alone",
         shown: [
-          by("integration/people-sign-in", "a link that would lead on to %s leads to the account instead"),
+          by("integration/identity/people-sign-in", "a link that would lead on to %s leads to the account instead"),
           by(
-            "integration/people-oauth",
+            "integration/identity/people-oauth",
             "a request with %s leads nowhere: the page says so",
             "a code is good once: of many exchanges at once one has a key, and a second use ends that key",
           ),
@@ -298,11 +298,11 @@ export const THREATS: readonly ThreatFamily[] = [
           "payloads, facts and secrets are sealed under a master key that is not in the database; keys are kept as digests",
         shown: [
           by(
-            "bulkheads/sealed-facts",
+            "bulkheads/keys/sealed-facts",
             "no secret and no word of a document stands in the log at its most talkative, in metrics, in refusals, in the database or in files",
           ),
           by(
-            "faults/canaries",
+            "faults/secrets/canaries",
             "neither a dump, nor files, nor the memory of Postgres and of nats-server hold a secret, and of documents a number that is asked for at the most",
           ),
         ],
@@ -313,11 +313,11 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "content-addressed and chained, write-once; each record is signed by both sides",
         shown: [
           by(
-            "integration/evidence-verify",
+            "integration/evidence/evidence-verify",
             "a forger who keeps every digest in step is found by the signature: the chain is not all there is",
             "one flipped bit in any object is found",
           ),
-          by("integration/evidence-journal", "an entry is never changed or deleted"),
+          by("integration/evidence/evidence-journal", "an entry is never changed or deleted"),
         ],
         rest: "who can also delete the store destroys evidence: a bucket with object lock prevents that",
       },
@@ -326,7 +326,7 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "a document that may have left is sent under its old MessageId only",
         shown: [
           by(
-            "faults/restore",
+            "faults/servers/restore",
             "a database that is destroyed under load and restored to a moment has every document of before it, and sends those that may have been sent under their old MessageId only",
           ),
         ],
@@ -341,7 +341,7 @@ export const THREATS: readonly ThreatFamily[] = [
         measure: "documents are masked at the console; what is unmasked needs a reason and is recorded",
         shown: [
           by(
-            "contract/console-documents",
+            "contract/pages/console-documents",
             "what a document says is shown for a reason, which the record keeps with session and address",
           ),
         ],
@@ -350,15 +350,15 @@ export const THREATS: readonly ThreatFamily[] = [
       {
         threat: "hides what he did",
         measure: "the database refuses to change, delete or empty the audit",
-        shown: [by("contract/partner-keys", "the database refuses to change, delete or empty the audit")],
+        shown: [by("contract/identity/partner-keys", "the database refuses to change, delete or empty the audit")],
         rest: "the owner of the database can change its rules",
       },
       {
         threat: "starts production with what only a sandbox may have",
         measure: "production does not start with generated keys, plain HTTP, or choices left open",
         shown: [
-          by("unit/engine/base", "production refuses an embedded database, generated keys and plain HTTP"),
-          by("integration/sandbox-production", "production has none of the rows of the sandbox"),
+          by("unit/engine/base/base", "production refuses an embedded database, generated keys and plain HTTP"),
+          by("integration/operators/sandbox-production", "production has none of the rows of the sandbox"),
         ],
       },
     ],

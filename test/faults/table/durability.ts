@@ -7,17 +7,17 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-01",
     "SIGKILL at each step of a send, from the request to the receipt",
     by(
-      "integration/as4-two-engines-killed",
+      "integration/access-points/as4-two-engines-killed",
       "everything arrives once when the sending access point is killed: %s",
       "everything arrives once when the receiving access point is killed: %s",
     ),
     by(
-      "integration/crash",
+      "integration/delivery/crash",
       "a document accepted before the engine was killed is delivered, once, after the next start",
       "every 202 that a client saw is one document, delivered once",
     ),
     by(
-      "integration/outbox",
+      "integration/delivery/outbox",
       "killed between publish and delete, the rows are published again by the next relay: at least once, none lost",
     ),
   ),
@@ -25,11 +25,11 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-02",
     "SIGKILL at random moments under load, many times",
     by(
-      "integration/as4-two-engines-random",
+      "integration/access-points/as4-two-engines-random",
       "whoever is killed in the middle of whatever: all invariants hold (SEED=${SEED})",
     ),
     by(
-      "faults/kills",
+      "faults/deaths/kills",
       "whatever is killed in a backlog, every 202 is one document that is delivered once; streams: %s (SEED=${SEED})",
     ),
     by(
@@ -41,11 +41,11 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-03",
     "the connection is lost while the commit of an acceptance is under way",
     by(
-      "integration/lost-connections",
+      "integration/database/lost-connections",
       "an acceptance whose connection is lost at its %s, %s, is one document, and its client is told so",
     ),
     by(
-      "integration/doors",
+      "integration/documents/doors",
       "a statement that is made again because its answer was lost finds its own document, also without any name",
     ),
     by(
@@ -53,7 +53,7 @@ export const DURABILITY: readonly FaultRow[] = [
       "a call whose connection was lost is made once more: what was written is found by the repeat",
     ),
     by(
-      "integration/hanging-database",
+      "integration/database/hanging-database",
       "a send that was told 503 because the database hangs may be accepted all the same, and its repeat tells so: one document, its reply",
     ),
   ),
@@ -61,19 +61,19 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-04",
     "Postgres crashes and comes back under load",
     by(
-      "faults/standby",
+      "faults/servers/standby",
       "a standby that takes over under load has everything that was acknowledged, where it is waited for; with %s",
     ),
     by(
-      "contract/sapi-temporary",
+      "contract/sapi/sapi-temporary",
       "TEMPORARY: temporary unavailability; repeat with the same Idempotency-Key: nothing was written, the repeat is accepted, without a restart",
     ),
     by(
-      "integration/outbox",
+      "integration/delivery/outbox",
       "Postgres is killed twice under load: everything that was committed is handled once it is back",
     ),
     by(
-      "integration/embedded-postgres",
+      "integration/database/embedded-postgres",
       "the embedded Postgres comes back by itself, with its data and at the same address, when its process is killed",
     ),
   ),
@@ -81,20 +81,20 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-05",
     "single backends of Postgres are ended",
     by(
-      "integration/lost-connections",
+      "integration/database/lost-connections",
       "backends of Postgres that are ended at random under load mix up no request, lose none and end no process (SEED=${SEED})",
     ),
     by(
-      "integration/sql",
+      "integration/database/sql",
       "a backend that dies as soon as a connection stands rejects our statement and nothing else",
       "the answers behind a statement that %s are whole",
     ),
     by(
-      "integration/identity-tokens",
+      "integration/identity/identity-tokens",
       "while Postgres is away a token whose key was not read yet is never called invalid: 503, each time",
     ),
     by(
-      "faults/kills",
+      "faults/deaths/kills",
       "whatever is killed in a backlog, every 202 is one document that is delivered once; streams: %s (SEED=${SEED})",
     ),
   ),
@@ -104,7 +104,7 @@ export const DURABILITY: readonly FaultRow[] = [
       "F-06",
       "the disk is full",
       by(
-        "integration/disk-full",
+        "integration/database/disk-full",
         "on a full disk sends and reads are answered 503 and nothing worse; with room again each is accepted under its key and delivered once, by the same process",
       ),
     ),
@@ -113,12 +113,12 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-07",
     "the database is slow, hangs, or has no connection left",
     by(
-      "integration/hanging-database",
+      "integration/database/hanging-database",
       "who waits for a database that hangs is told 503 TEMPORARY, at the latest after the time of the limit, and who reads later is answered",
       "every operation that needs it answers 503 with Retry-After after one wait, and a send that was told so is told the truth when it is repeated with the same key: one document, one reply",
     ),
     by(
-      "faults/slow-database",
+      "faults/servers/slow-database",
       "the event loop has no turn of 50 ms while the database is slow, hangs, holds a lock or has no connection left, and every client is answered",
     ),
     by("unit/storage/batched", "more than may wait are refused for now, and nothing of them is done"),
@@ -127,72 +127,75 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-08",
     "NATS is away at the start, is killed, loses its store, has no room",
     by(
-      "faults/streams-full",
+      "faults/servers/streams-full",
       "while the disk of the JetStream server is full documents are accepted and delivered, what it cannot take waits in the outbox, and wake-ups travel again once there is room",
     ),
     by(
-      "integration/many-machines",
+      "integration/delivery/many-machines",
       "many machines under load lose nothing, double nothing, and all invariants hold when %s",
     ),
     by(
-      "integration/streams",
+      "integration/delivery/streams",
       "the engine starts while NATS is away and works once it comes",
       "a broker that goes and comes back in the middle loses nothing",
       "after the whole store was deleted, streams and consumers are there again without a restart of the engine",
     ),
     by(
-      "integration/crash",
+      "integration/delivery/crash",
       "a document accepted before everything was killed is delivered, once, also when the streams' directory is gone",
     ),
     by(
-      "integration/outbox",
+      "integration/delivery/outbox",
       "a broker that is away delays the rows of its stream, holds up no other stream, and gets all when it is back",
     ),
   ),
   row(
     "F-09",
     "a wake-up comes twice, late, or while another node works on it",
-    by("integration/documents", "one of many nodes that wake for one document makes the attempt"),
-    by("integration/streams", "a message whose handler never ends goes to somebody else after the ack wait"),
+    by("integration/documents/documents", "one of many nodes that wake for one document makes the attempt"),
+    by("integration/delivery/streams", "a message whose handler never ends goes to somebody else after the ack wait"),
     by(
-      "integration/claims",
+      "integration/delivery/claims",
       "a lease that nobody works on in a living process is found and freed; one that it works on, or has just taken, is not",
     ),
   ),
   row(
     "F-10",
     "a stream gives a message up",
-    by("integration/streams", "a message is given up after LIMITS.stream_deliveries_max deliveries, and counted"),
     by(
-      "integration/dispatcher",
+      "integration/delivery/streams",
+      "a message is given up after LIMITS.stream_deliveries_max deliveries, and counted",
+    ),
+    by(
+      "integration/delivery/dispatcher",
       "a document that no stream and no door has told of is delivered, one left by a dead process and one that comes later",
     ),
   ),
   row(
     "F-11",
     "an earlier position commits later than the reader has read",
-    by("integration/feed", "an event that commits after a later one is read after neither is missing"),
+    by("integration/webhooks/feed", "an event that commits after a later one is read after neither is missing"),
     by(
-      "integration/document-pulls",
+      "integration/documents/document-pulls",
       "%s are pulled in the order in which they were committed: a late one is behind the reader never",
     ),
-    by("integration/outbox", "a row that commits late is not skipped"),
-    by("integration/meter", "what is not committed yet is counted later, and nothing behind it is lost"),
+    by("integration/delivery/outbox", "a row that commits late is not skipped"),
+    by("integration/billing/meter", "what is not committed yet is counted later, and nothing behind it is lost"),
   ),
   row(
     "F-12",
     "the engine dies between a webhook's 200 and its record",
     by(
-      "integration/webhooks-killed",
+      "integration/webhooks/webhooks-killed",
       "${KILLS} kills of the engine and of its database lose no event, and ids tell apart what comes twice",
     ),
     by(
-      "faults/webhooks",
+      "faults/deaths/webhooks",
       "webhooks: ${KILLS} kills of the engine and of its database lose no event",
       "webhooks: every pair of statements about the same deliveries, in every order of their locks, loses nothing",
     ),
     by(
-      "integration/webhooks-interleaved",
+      "integration/webhooks/webhooks-interleaved",
       "two statements about the same deliveries lose nothing, whichever is first and wherever it waits (SEED=${SEED})",
     ),
   ),
@@ -208,12 +211,12 @@ export const DURABILITY: readonly FaultRow[] = [
         "whenever the power fails during the first start, the next one makes a whole engine, and one that was ready keeps its keys (SEED=${SEED})",
       ),
       by(
-        "unit/engine/durable",
+        "unit/engine/base/durable",
         "a small file has its name only once its bytes are on the disk, and is there only once the disk knows its name",
         "the keys and certificates of the sandbox have their folder only once all of them are on the disk",
       ),
       by(
-        "integration/evidence-store",
+        "integration/evidence/evidence-store",
         "an object has its name only once its bytes are on the disk, and is stored only once the disk knows its name and every new folder's",
       ),
     ),
@@ -222,42 +225,45 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-14",
     "SIGTERM with requests and deliveries under way",
     by(
-      "integration/many-machines",
+      "integration/delivery/many-machines",
       "many machines under load lose nothing, double nothing, and all invariants hold when %s",
     ),
-    by("contract/http", "a drain lets 100 requests under way finish, closes their connections, and takes no new ones"),
     by(
-      "bulkheads/starting",
+      "contract/http/http",
+      "a drain lets 100 requests under way finish, closes their connections, and takes no new ones",
+    ),
+    by(
+      "bulkheads/starts/starting",
       "npm start, ended by SIGTERM alone, drains and leaves neither the engine nor its children",
     ),
     by(
-      "integration/streams",
+      "integration/delivery/streams",
       "stop waits for the handlers under way, takes nothing more, and leaves the rest to the others at once",
     ),
-    by("contract/http", "a drain that meets a handler without end stops all the same, and says so"),
+    by("contract/http/http", "a drain that meets a handler without end stops all the same, and says so"),
   ),
   row(
     "F-15",
     "two releases on one database",
     by(
-      "faults/releases",
+      "faults/suites/releases",
       "a release and the one before serve one database side by side, whose schema changes under the earlier: what either takes arrives once, is told once and is read through both",
     ),
     by(
-      "faults/releases-suites",
+      "faults/suites/releases-suites",
       "the contract and integration tests of the release before pass on a database that this release has migrated",
     ),
-    by("integration/migrate", "an older release runs on a database that a newer one has migrated"),
+    by("integration/database/migrate", "an older release runs on a database that a newer one has migrated"),
     by(
-      "integration/webhooks-leases",
+      "integration/webhooks/webhooks-leases",
       "a node of the release before settles what it has sent, and frees the event of the document that waits behind it",
     ),
     by(
-      "integration/operators",
+      "integration/operators/operators",
       "a node stays ready when a newer release has migrated the database further, and is not when a migration of its own is missing",
     ),
     by(
-      "bulkheads/releases",
+      "bulkheads/starts/releases",
       "a migration that does not get its table lets those behind it through, and is applied once it is free",
     ),
   ),
@@ -265,10 +271,10 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-16",
     "a restore to a moment: documents that were possibly sent are sent again",
     by(
-      "faults/restore",
+      "faults/servers/restore",
       "a database that is destroyed under load and restored to a moment has every document of before it, and sends those that may have been sent under their old MessageId only",
     ),
-    by("integration/handover", "a document %s when the peer has its MessageId"),
+    by("integration/delivery/handover", "a document %s when the peer has its MessageId"),
     by(
       "unit/peppol/as4-transport",
       "a repeat of the same MessageId is handed over once: the peer stores one document and receipts both",
@@ -278,16 +284,16 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-17",
     "a node stands still, another takes over, the first goes on",
     by(
-      "integration/many-machines",
+      "integration/delivery/many-machines",
       "many machines under load lose nothing, double nothing, and all invariants hold when %s",
     ),
     by(
-      "integration/claims",
+      "integration/delivery/claims",
       "a process that says nothing for four seconds is dead: its leases are free, and what it writes late is refused",
     ),
-    by("integration/box", "one that wakes up after its item was cancelled makes no document of it"),
+    by("integration/box/box", "one that wakes up after its item was cancelled makes no document of it"),
     by(
-      "integration/mls-sending",
+      "integration/access-points/mls-sending",
       "a message whose node died in mid-attempt is sent again under the same ids, and the late end of the first attempt is refused",
     ),
   ),
@@ -295,15 +301,15 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-18",
     "a process runs out of memory, or is killed for it",
     by(
-      "bulkheads/heap",
+      "bulkheads/bytes/heap",
       "sixteen invoices of 10 MB at once with 160 MB of heap are each accepted or told to come again, and the engine lives",
     ),
     by(
-      "integration/two-nodes-events",
+      "integration/webhooks/two-nodes-events",
       "killed while items fall due, a node leaves nothing behind that the other one does not send once and tell in order",
     ),
     by(
-      "faults/memory",
+      "faults/loads/memory",
       "100 invoices of 10 MB at once are accepted or told to come again, and all that were accepted arrive",
       "96 invoices of 20 MB are delivered within a bound of memory",
       "200 readers of one document of 20 MB are all served within a bound of memory",
@@ -313,10 +319,10 @@ export const DURABILITY: readonly FaultRow[] = [
     "F-19",
     "a stored payload or record has lost a bit",
     by(
-      "integration/damage",
+      "integration/delivery/damage",
       "a received document of which a bit has flipped, or whose bytes are another document's, is not given out; the one beside it is",
       "an envelope of which a bit has flipped in the archive, or whose file is gone, is not given out",
     ),
-    by("integration/evidence-verify", "one flipped bit in any object is found"),
+    by("integration/evidence/evidence-verify", "one flipped bit in any object is found"),
   ),
 ];

@@ -11,12 +11,12 @@ export const OUTBOUND: readonly FaultRow[] = [
       "%s is no address of the open network",
       "a URL in production is judged by its use, %s: %s",
     ),
-    by("contract/webhooks", "%s is refused, and the refusal names url"),
+    by("contract/events/webhooks", "%s is refused, and the refusal names url"),
   ),
   row(
     "S-02",
     "a name that leads elsewhere when it is called",
-    by("integration/webhooks", "a name that leads to a private address when it is called is not connected to"),
+    by("integration/webhooks/webhooks", "a name that leads to a private address when it is called is not connected to"),
     by("unit/peppol/outbound-address", "a name with the addresses %j is refused, also when only one of them is bad"),
   ),
   row(
@@ -24,23 +24,23 @@ export const OUTBOUND: readonly FaultRow[] = [
     "redirects",
     by("unit/peppol/http-client", "a redirect is an answer like any other: it is not followed"),
     by("unit/peppol/as4-transport", "a redirect is not followed"),
-    by("integration/peppol-http", "a redirect is an answer, not a journey"),
+    by("integration/peppol/peppol-http", "a redirect is an answer, not a journey"),
   ),
   row(
     "S-04",
     "receivers that never end",
     by(
-      "integration/peppol-http",
+      "integration/peppol/peppol-http",
       "silence, drops of one byte and endless headers run into the limits",
       "a body larger than asked for ends the call, announced or not",
     ),
-    by("integration/webhooks", "a receiver that hangs has four calls at once and delays nobody else"),
+    by("integration/webhooks/webhooks", "a receiver that hangs has four calls at once and delays nobody else"),
   ),
   row(
     "S-05",
     "what a receiver's status means",
     by(
-      "integration/webhooks",
+      "integration/webhooks/webhooks",
       "after %i the event is sent again with its id and a fresh signature",
       "Retry-After in %s is honoured, up to a day",
       "410 switches the subscription off; what still waited is a dead letter, and the audit tells why",
@@ -50,20 +50,20 @@ export const OUTBOUND: readonly FaultRow[] = [
     "S-06",
     "an endpoint that is dead for days",
     by(
-      "faults/dead-endpoint",
+      "faults/loads/dead-endpoint",
       "an endpoint that is dead for a week of ${EVENTS} events is switched off after five days, costs nobody else anything, and what it missed can be sent again",
     ),
     by(
-      "integration/webhooks",
+      "integration/webhooks/webhooks",
       "ten attempts are made over about 44 hours, and then the event is a dead letter",
       "an endpoint that fails again and again rests, and one call tells whether it is back",
     ),
     by(
-      "integration/webhooks-switched-off",
+      "integration/webhooks/webhooks-switched-off",
       "what waits at a subscription that is switched off with thousands waiting is sent no more, and all of it is a dead letter",
     ),
     by(
-      "integration/connector-webhook-nodes",
+      "integration/connector/connector-webhook-nodes",
       "a webhook that has failed for days is switched off, but tests that were meant to fail are no failure",
     ),
   ),
@@ -71,7 +71,7 @@ export const OUTBOUND: readonly FaultRow[] = [
     "S-07",
     "an event that was changed on its way",
     by(
-      "integration/webhooks",
+      "integration/webhooks/webhooks",
       "the signature is verified by code that knows nothing but the documentation",
       "the checks that the guide prints, each in its language, and openssl tell a call from one that was changed",
     ),
@@ -80,13 +80,13 @@ export const OUTBOUND: readonly FaultRow[] = [
     "S-08",
     "DNS and SMP that fail or lie",
     by(
-      "integration/smp",
+      "integration/peppol/smp",
       "a recipient is not found: %s",
       "a recipient is not found when DNS or its SMP stay silent, after the timeout",
       "a damaged answer is never believed, and never crashes",
     ),
     by(
-      "integration/smp-delivery",
+      "integration/delivery/smp-delivery",
       "a peer that moved, and then changed its key, while its old metadata are remembered: the attempt after each failure looks it up anew",
     ),
   ),
@@ -98,7 +98,10 @@ export const OUTBOUND: readonly FaultRow[] = [
       "an answer that is %s is not believed, and the document stays due under the same MessageId",
       "a reset after the upload leaves the document due",
     ),
-    by("integration/mls", "a document that is %s (%j) and gets MLS %s goes the way of the table, with its events"),
+    by(
+      "integration/access-points/mls",
+      "a document that is %s (%j) and gets MLS %s goes the way of the table, with its events",
+    ),
     by(
       "simulation/lives",
       "${SEEDS} documents end as the rulings say, whatever dies, stands still, is lost or comes twice (SEED=${FIRST_SEED})",
@@ -116,20 +119,20 @@ export const OUTBOUND: readonly FaultRow[] = [
       "a quick receiver gets 80 % of what it takes within 5 s of any disturbance, and a slow one never more than it takes",
     ),
     by(
-      "integration/hostile-receivers",
+      "integration/delivery/hostile-receivers",
       "a receiver that answers after fifty-nine seconds has its documents once, no more of them at a time than it has shown to take, and a quick one beside it does not wait",
     ),
   ),
 ];
 
 export const CLOCK: readonly FaultRow[] = [
-  row("K-01", "the turn of a year", by("unit/engine/send-checks", "handed over at %s with IssueDate %s: %s")),
+  row("K-01", "the turn of a year", by("unit/engine/documents/send-checks", "handed over at %s with IssueDate %s: %s")),
   row(
     "K-02",
     "the days on which the clocks change",
-    by("unit/engine/base", "%s is %s in Bratislava"),
+    by("unit/engine/base/base", "%s is %s in Bratislava"),
     by(
-      "unit/engine/statistics-period",
+      "unit/engine/accounts/statistics-period",
       "every day of a year with both clock changes begins at its midnight in Bratislava",
     ),
   ),
@@ -141,7 +144,7 @@ export const CLOCK: readonly FaultRow[] = [
       "what a caller declares and what its document says are held against each other as the rulings say, on any day",
     ),
     by(
-      "integration/doors",
+      "integration/documents/doors",
       "the day of hand-off and the debit note are checked at SAPI, whose profile has these rules, and nowhere else",
     ),
   ),
@@ -149,7 +152,7 @@ export const CLOCK: readonly FaultRow[] = [
     "K-04",
     "a time at which an item is to leave",
     by(
-      "contract/box-operations",
+      "contract/events/box-operations",
       "POST /box/items/{itemId}/schedule: scheduledFor (required; date-time, future): 400 without, 422 in the past",
     ),
   ),
@@ -157,27 +160,27 @@ export const CLOCK: readonly FaultRow[] = [
     "K-05",
     "the edge of a month that is billed",
     by("unit/billing/tariff", "the instant %s is of the month %s, which ends at %s"),
-    by("integration/meter", "the figures equal an independent recount, also over the turns of summer time"),
+    by("integration/billing/meter", "the figures equal an independent recount, also over the turns of summer time"),
   ),
   row(
     "K-06",
     "clocks that differ or go wrong",
     by(
-      "integration/as4-deferral",
+      "integration/access-points/as4-deferral",
       "waits are database time: a node whose clock is two minutes off neither hurries nor delays the next attempt",
       "a document that a node accepted whose clock is two minutes ahead is due at once",
     ),
-    by("integration/documents", "history never goes back in time, whatever the clock of the node says"),
+    by("integration/documents/documents", "history never goes back in time, whatever the clock of the node says"),
   ),
   row(
     "K-07",
     "legal deadlines over months and years",
-    by("unit/engine/send-checks", "issued on %s for a supply of %s: %s"),
+    by("unit/engine/documents/send-checks", "issued on %s for a supply of %s: %s"),
   ),
   row(
     "K-08",
     "a runtime without tables of time zones",
-    by("bulkheads/starting", "because of %s ends with %i and one sentence"),
+    by("bulkheads/starts/starting", "because of %s ends with %i and one sentence"),
   ),
 ];
 
@@ -188,12 +191,12 @@ export const LEAKS: readonly FaultRow[] = [
       "L-01",
       "marked secrets in every place",
       by(
-        "integration/as4-two-engines",
+        "integration/access-points/as4-two-engines",
         "after twenty exchanges each way at once all invariants hold, and the evidence of both sides is whole",
       ),
-      by("contract/sapi", "no text of an invoice and no token reaches the log"),
+      by("contract/sapi/sapi", "no text of an invoice and no token reaches the log"),
       by(
-        "faults/canaries",
+        "faults/secrets/canaries",
         "neither a dump, nor files, nor the memory of Postgres and of nats-server hold a secret, and of documents a number that is asked for at the most",
       ),
     ),
@@ -202,19 +205,19 @@ export const LEAKS: readonly FaultRow[] = [
     "L-02",
     "errors that carry what they were given",
     by("unit/actors/system", "a crash report names the actor, never the command or the error's text"),
-    by("contract/http", "a handler that throws answers 500 with the request id and nothing of the error (%s)"),
-    by("unit/engine/base", "the path of the machine is not in an error's place"),
+    by("contract/http/http", "a handler that throws answers 500 with the request id and nothing of the error (%s)"),
+    by("unit/engine/base/base", "the path of the machine is not in an error's place"),
   ),
   row(
     "L-03",
     "line breaks in a log",
-    by("unit/engine/base", "a log line carries the fields of the list and nothing else, on one line"),
+    by("unit/engine/base/base", "a log line carries the fields of the list and nothing else, on one line"),
   ),
   row(
     "L-04",
     "a tenant's text as a label",
     by(
-      "contract/http-operations",
+      "contract/http/http-operations",
       "metrics count requests by template, method and status, and never by what a client wrote",
     ),
     by("unit/observability", "no metric has more than three labels, and each name has a unit or counts something"),
@@ -222,9 +225,12 @@ export const LEAKS: readonly FaultRow[] = [
   row(
     "L-05",
     "the operators' pages on the public port",
-    by("integration/operators", "in production without ADMIN_TOKEN keeps /admin closed and says so in one line"),
     by(
-      "contract/console",
+      "integration/operators/operators",
+      "in production without ADMIN_TOKEN keeps /admin closed and says so in one line",
+    ),
+    by(
+      "contract/pages/console",
       "the public listener has nothing of the operators', with their token or without: no figures, no health, no console, no heap",
     ),
   ),
@@ -232,11 +238,11 @@ export const LEAKS: readonly FaultRow[] = [
     "L-06",
     "payloads at rest",
     by(
-      "integration/damage",
+      "integration/delivery/damage",
       "at rest nobody reads a document without the master key: not in the archive, not in the database",
     ),
     by(
-      "bulkheads/master-keys",
+      "bulkheads/keys/master-keys",
       "the ring of master keys opens with the key that made it and with no other, which is told in one sentence without a key",
     ),
     by("unit/deployment", "systemd reads the unit without a word, and rates its exposure below 2"),
