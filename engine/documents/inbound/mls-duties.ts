@@ -21,6 +21,7 @@ import type { Sql } from "../../storage/sql.js";
 import { endDuty, oldestPendingMls, takeDuties } from "../../storage/documents/duties.js";
 import type { HeldEnd, TakenDuty } from "../../storage/documents/duties.js";
 import type { DocumentFinding, Validators } from "../accept/facts.js";
+import { keptFacts } from "../kept-facts.js";
 import { newServiceMessage } from "../provider.js";
 import type { Provider } from "../provider.js";
 import { countVerdict } from "./held.js";
@@ -116,16 +117,27 @@ async function inspect(ports: DutyPorts, duty: TakenDuty): Promise<DocumentVerdi
   });
 }
 
-/** What becomes of a held document: its firm sees it, or never does. */
-const heldEnd = (valid: boolean, findings: readonly DocumentFinding[]): HeldEnd =>
-  valid
-    ? { to: receivedLifecycle.HELD.rules_passed.to }
-    : {
-        to: receivedLifecycle.HELD.rules_refused.to,
-        findings: findings
-          .slice(0, LIMITS.mls_issues_max)
-          .map(({ ruleId, layer, severity, location, message }) => ({ ruleId, layer, severity, location, message })),
-      };
+/**
+ * What becomes of a held document: its firm sees it, with what lists show of it, which nobody knew before its verdict;
+ * or never does.
+ */
+async function heldEnd(
+  ports: DutyPorts,
+  duty: TakenDuty,
+  { valid, findings, facts }: DocumentVerdict,
+): Promise<HeldEnd> {
+  if (!valid)
+    return {
+      to: receivedLifecycle.HELD.rules_refused.to,
+      findings: findings
+        .slice(0, LIMITS.mls_issues_max)
+        .map(({ ruleId, layer, severity, location, message }) => ({ ruleId, layer, severity, location, message })),
+    };
+  const { to } = receivedLifecycle.HELD.rules_passed;
+  if (facts === undefined) return { to };
+  const sealer = await ports.sealer.forFirm(duty.firmId);
+  return { to, facts: keptFacts(sealer, { id: duty.id, sender: duty.declared.sender }, facts) };
+}
 
 /** What is said when the findings themselves cannot be. */
 const UNWRITTEN: readonly DocumentFinding[] = [
@@ -139,14 +151,15 @@ const UNWRITTEN: readonly DocumentFinding[] = [
 ];
 
 /** Ends the duty with a verdict, or puts its last word off. @returns whether it was written */
-async function write(ports: DutyPorts, duty: TakenDuty, { valid, findings }: DocumentVerdict): Promise<boolean> {
+async function write(ports: DutyPorts, duty: TakenDuty, verdict: DocumentVerdict): Promise<boolean> {
+  const { valid, findings } = verdict;
   const decision = decideDuty(duty, valid, ports.clock.now());
   const said =
     decision.kind === "say"
       ? { code: decision.code, message: await messageOf(ports, duty, decision.code, findings.map(issueOf)) }
       : {};
   return endDuty(ports.sql, duty.id, {
-    document: duty.held ? heldEnd(valid, findings) : undefined,
+    document: duty.held ? await heldEnd(ports, duty, verdict) : undefined,
     wait_ms: decision.kind === "wait" ? decision.wait_ms : undefined,
     ...said,
   });

@@ -16,6 +16,8 @@ import { isJudged } from "./judged.js";
 export interface DocumentVerdict {
   readonly valid: boolean;
   readonly findings: readonly DocumentFinding[];
+  /** What the document says of itself; undefined for one that cannot be read. */
+  readonly facts?: Inspection["facts"];
 }
 
 /** A verdict with what its worker has found out on the way. */
@@ -24,8 +26,6 @@ interface Judgement extends DocumentVerdict {
   readonly payloadSha256: string;
   /** The document as it is stored, before it is sealed; of a valid one only, and when it was asked for. */
   readonly compressed?: Uint8Array;
-  /** What the document says of itself; undefined for one that cannot be read. */
-  readonly facts: Inspection["facts"];
 }
 
 /** A verdict that was made before the document is stored. */

@@ -114,6 +114,8 @@ export interface HeldEnd {
   readonly to: Extract<InboundState, "RECEIVED" | "REFUSED">;
   /** Why it is refused. */
   readonly findings?: Json;
+  /** What lists show of it, sealed; undefined leaves what is there. */
+  readonly facts?: Json;
 }
 
 interface DutyEnd {
@@ -136,9 +138,11 @@ const endDuties = batched<{ readonly id: string; readonly end: DutyEnd }, boolea
       ${items.map(({ end }) => end.code ?? null)}::text[],
       ${items.map(({ end }) => (end.message === undefined ? null : text(serviceMessageJson(end.message))))}::text[],
       ${items.map(({ end }) => end.document?.to ?? null)}::text[],
-      ${items.map(({ end }) => (end.document?.findings === undefined ? null : text(end.document.findings)))}::text[]
-    ) with ordinality as r (id, wait_ms, code, message, document, findings, n)
-    cross join lateral end_mls_duty(r.id, r.wait_ms, r.code, r.message::jsonb, r.document, r.findings::jsonb) as d`;
+      ${items.map(({ end }) => (end.document?.findings === undefined ? null : text(end.document.findings)))}::text[],
+      ${items.map(({ end }) => (end.document?.facts === undefined ? null : text(end.document.facts)))}::text[]
+    ) with ordinality as r (id, wait_ms, code, message, document, findings, facts, n)
+    cross join lateral
+      end_mls_duty(r.id, r.wait_ms, r.code, r.message::jsonb, r.document, r.findings::jsonb, r.facts::jsonb) as d`;
     return inOrder(items, rows, () => true).map((ended) => ended === true);
   },
   { max: LIMITS.receive_batch, pace_ms: LIMITS.statement_pace_ms, key: ({ id }) => id },

@@ -14,6 +14,8 @@ import type { FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifiers.js";
 import type { InboundExchange, InboundOutcome, Prove } from "../../../engine/peppol/transport.js";
+import { findFirmReceived } from "../../../engine/storage/documents/firm-received.js";
+import type { FirmReceived } from "../../../engine/storage/documents/firm-received.js";
 import type { NewEvidence } from "../../../engine/storage/evidence/evidence.js";
 import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -143,6 +145,24 @@ test("a document whose verdict does not come at once is held and owes a verdict:
   const large = `${invoice()}<!--${" ".repeat(LIMITS.verdict_at_once_bytes_max)}-->`;
   const id = idOf(await receive(arriving(large)));
   expect([await statusOf(id), asked]).toEqual(["HELD", 0]);
+});
+
+// shapes §6: "number"; the same members whatever a document weighs
+test("a document that was held shows in lists what another shows: number, days, currency and amount", async () => {
+  const xml = invoice();
+  const heavy = `${xml}<!--${" ".repeat(LIMITS.verdict_at_once_bytes_max)}-->`;
+  const ids = [idOf(await receive(arriving(xml))), idOf(await receive(arriving(heavy)))];
+  while ((await STATUS_STEPS.duties(bench.node)) > 0);
+  const [light, held] = await Promise.all(ids.map((id) => findFirmReceived(db.sql, firmId, id)));
+  const shown = ({ number, issueDate, dueDate, currency, total }: Partial<FirmReceived> = {}) => ({
+    number,
+    issueDate,
+    dueDate,
+    currency,
+    total,
+  });
+  expect(shown(light)).toMatchObject({ number: /<cbc:ID>(N-[^<]*)</u.exec(xml)?.[1], issueDate: "2026-11-20" });
+  expect(shown(held)).toEqual(shown(light));
 });
 
 const evidence = (documentId: string): NewEvidence => {

@@ -2891,7 +2891,7 @@ AS $function$
   from ended as e
 $function$
 
-CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_wait_ms bigint, p_code text, p_message jsonb, p_document text DEFAULT NULL::text, p_findings jsonb DEFAULT NULL::jsonb)
+CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_wait_ms bigint, p_code text, p_message jsonb, p_document text DEFAULT NULL::text, p_findings jsonb DEFAULT NULL::jsonb, p_facts jsonb DEFAULT NULL::jsonb)
  RETURNS TABLE(id uuid)
  LANGUAGE plpgsql
 AS $function$
@@ -2899,7 +2899,7 @@ begin
   perform 1 from mls_duty as d where d.id = p_id and d.next_at is not null for update;
   if not found then return; end if;
   if p_document is not null then
-    update received_document as r set status = p_document, findings = p_findings
+    update received_document as r set status = p_document, findings = p_findings, facts = coalesce(p_facts, r.facts)
     where r.id = p_id and r.status = 'HELD';
     if not found and p_document = 'REFUSED' then return; end if;
   end if;
