@@ -1,6 +1,7 @@
 /**
  * What documents cost. Money is a whole number of millionths of a euro; only what is shown is rounded, once, to cents.
- * @source spec/rulings.md, section 9; spec/enterprise.md, Limits (the price schedule of integrators)
+ * @source spec/sapi.md, Limits (usage prices); spec/enterprise.md, Limits (from document 20,001 on); spec/rulings.md,
+ *   section 9
  */
 
 /** One band of a progressive tariff: documents `from` to `to` of a month cost `rate_micro_eur` each. */
@@ -11,35 +12,27 @@ export interface Tier {
   readonly rate_micro_eur: number;
 }
 
-const tier = (from: number, to: number | undefined, rate_micro_eur: number): Tier => ({ from, to, rate_micro_eur });
+/** Bands of the specification: the last document of each, and its price sent and received, in millionths of a euro. */
+const BANDS = [
+  { to: 1_000, sent: 100_000, received: 80_000 },
+  { to: 2_000, sent: 80_000, received: 70_000 },
+  { to: 5_000, sent: 60_000, received: 60_000 },
+  { to: 20_000, sent: 50_000, received: 50_000 },
+  { to: undefined, sent: 40_000, received: 40_000 },
+] as const;
 
-/** From this document on, in either direction, the last band counts. @source spec/enterprise.md, Limits */
-const LAST_BAND_FROM = 20_001;
+const tiersOf = (direction: "sent" | "received"): readonly Tier[] =>
+  BANDS.map(({ to, [direction]: rate_micro_eur }, n) => ({ from: (BANDS[n - 1]?.to ?? 0) + 1, to, rate_micro_eur }));
 
 /** The price schedule of integrators: each direction has bands of its own. */
 export const SCHEDULE = {
-  version: "2026-11",
+  version: "2026-11-25",
   currency: "EUR",
-  lastBandFrom: LAST_BAND_FROM,
-  outbound: [
-    tier(1, 1_000, 100_000),
-    tier(1_001, 5_000, 80_000),
-    tier(5_001, LAST_BAND_FROM - 1, 60_000),
-    tier(LAST_BAND_FROM, undefined, 40_000),
-  ],
-  inbound: [
-    tier(1, 1_000, 60_000),
-    tier(1_001, 5_000, 50_000),
-    tier(5_001, LAST_BAND_FROM - 1, 45_000),
-    tier(LAST_BAND_FROM, undefined, 40_000),
-  ],
-} as const satisfies {
-  readonly version: string;
-  readonly currency: string;
-  readonly lastBandFrom: number;
-  readonly outbound: readonly Tier[];
-  readonly inbound: readonly Tier[];
-};
+  /** From this document on, in either direction, the last band counts. */
+  lastBandFrom: BANDS[3].to + 1,
+  outbound: tiersOf("sent"),
+  inbound: tiersOf("received"),
+} as const;
 
 /** What `count` documents of a month cost, in millionths of a euro. */
 export const chargeOf = (count: number, tiers: readonly Tier[]): number =>

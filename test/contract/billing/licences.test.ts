@@ -240,7 +240,7 @@ describe.each(serverForms)("licences in the %s form", (form) => {
       billable: { managedFirms: 0, totalCharge: 0, currency: "EUR" },
       nonManaged: { firms: 0, outboundCount: 0, inboundApiCount: 0 },
       sandbox: { firms: 1, outboundCount: 1_500, inboundApiCount: 200 },
-      productionEstimate: { managedFirms: 1, outboundCharge: 140, inboundApiCharge: 12, totalCharge: 152 },
+      productionEstimate: { managedFirms: 1, outboundCharge: 140, inboundApiCharge: 16, totalCharge: 156 },
       exceedsAutoTier: false,
       contactThreshold: 20_000,
       pricing: {
@@ -266,9 +266,24 @@ describe.each(serverForms)("licences in the %s form", (form) => {
       ],
       pagination: { limit: 1, offset: 0, total: 1 },
     });
+  });
+
+  // sapi.md, Limits: "1 to 1,000 | 0.10 EUR | 0.08 EUR", "1,001 to 2,000 | 0.08 EUR | 0.07 EUR", "2,001 to 5,000 | 0.06 EUR | 0.06 EUR",
+  // "5,001 to 20,000 | 0.05 EUR | 0.05 EUR"; enterprise.md: "Document 20,001 and every later one in either direction cost 0.04 EUR"
+  test("the price schedule of an integrator is the published one, row by row", async () => {
+    const { json } = await api(t, await tokenOf(t, partner.key), "GET /integrator/licenses/info");
     const { outboundTiers, inboundApiTiers } = json["pricing"] as Record<string, Record<string, unknown>[]>;
-    for (const tiers of [outboundTiers, inboundApiTiers])
-      expect(tiers?.at(-1)).toEqual({ from: 20_001, to: null, rate: 0.04, contactRequired: false });
+    const published = [
+      [1, 1_000, 0.1, 0.08],
+      [1_001, 2_000, 0.08, 0.07],
+      [2_001, 5_000, 0.06, 0.06],
+      [5_001, 20_000, 0.05, 0.05],
+      [20_001, null, 0.04, 0.04],
+    ] as const;
+    expect(outboundTiers).toEqual(published.map(([from, to, rate]) => ({ from, to, rate, contactRequired: false })));
+    expect(inboundApiTiers).toEqual(
+      published.map(([from, to, , rate]) => ({ from, to, rate, contactRequired: false })),
+    );
   });
 
   // "no X-Firm-Id. Query offset (integer, min 0, default 0), limit (integer, 1 to 100, default 50)"

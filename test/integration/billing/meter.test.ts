@@ -302,8 +302,8 @@ test("a licence shows these figures, and an integrator pays for all its firms to
     select firm_id, '2027-11-01', n, n / 10 from unnest(${firms}::uuid[], ${counts}::integer[]) as u (firm_id, n)`;
   const asked = { integratorId, onlyFirmId: undefined, limit: 2, offset: 0 };
   const licence = await readIntegratorLicence(ports, asked);
-  const outbound = 1_000 * 0.1 + 4_000 * 0.08 + 15_000 * 0.06 + 101 * 0.04;
-  const inbound = 1_000 * 0.06 + (900 + 750 + 360 - 1_000) * 0.05;
+  const outbound = 1_000 * 0.1 + 1_000 * 0.08 + 3_000 * 0.06 + 15_000 * 0.05 + 101 * 0.04;
+  const inbound = 1_000 * 0.08 + 1_000 * 0.07 + (900 + 750 + 360 - 2_000) * 0.06;
   expect(licence).toMatchObject({
     period: "2027-11",
     nextResetAt: "2027-11-30T23:00:00.000Z",
