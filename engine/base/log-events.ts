@@ -37,6 +37,7 @@ export const LOG_EVENTS = {
   "documents.batch_item_failed": "A document of a batch met a fault of ours; the others went on.",
   "engine.ready": "The engine is ready for requests.",
   "engine.stop_failed": "A part of the engine did not stop cleanly.",
+  "engine.stop_late": "A part of the engine did not stop in its time, and was left behind.",
   "engine.stopping": "The engine finishes what is under way and stops.",
   "evidence.unreadable": "Stored evidence of a document cannot be read or does not fit its record.",
   "identity.announcement_failed":

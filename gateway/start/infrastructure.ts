@@ -1,5 +1,6 @@
 /** What every part stands on: the order of stopping, the database, the streams, the listeners. */
 import { parseCidr } from "../../engine/base/addresses.js";
+import { systemClock } from "../../engine/base/clock.js";
 import type { Clock } from "../../engine/base/clock.js";
 import { migratesAtStart } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
@@ -7,6 +8,7 @@ import { findNatsServer, startEmbeddedPostgres, startNatsServer } from "../../en
 import { countDropsFromNone } from "../../engine/events/delivery.js";
 import { openJetStream } from "../../engine/events/streams-jetstream.js";
 import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
+import { within } from "../../engine/events/wake.js";
 import type { Streams } from "../../engine/events/streams.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { connectionsMax } from "../../engine/base/files/open-files.js";
@@ -26,26 +28,42 @@ import { startServer } from "../http/server.js";
 import type { ServerForm } from "../http/listener.js";
 import type { RunningServer } from "../http/server.js";
 
-/** Remembers how each part is stopped, and stops the parts in the opposite order of their start. */
+/**
+ * Remembers how each part is stopped, and stops the parts in the opposite order of their start. One that hangs, as a
+ * loop does whose database is silent, has half of the time that is left: those behind it are stopped as well.
+ */
 export class Stack {
+  readonly #stop_ms: number;
   // Bounded by the parts that startEngine starts.
   readonly #ends: (() => Promise<void> | void)[] = [];
   #ended: Promise<void> | undefined;
+
+  /** @param stop_ms  how long all parts may take together */
+  constructor(stop_ms: number = LIMITS.stop_timeout_ms) {
+    this.#stop_ms = stop_ms;
+  }
 
   add(end: () => Promise<void> | void): void {
     this.#ends.push(end);
   }
 
   unwind(log: Log): Promise<void> {
-    return (this.#ended ??= (async () => {
-      for (const end of this.#ends.toReversed()) {
-        try {
-          await end();
-        } catch (error) {
-          log.warn("engine.stop_failed", errorFields(error));
-        }
-      }
-    })());
+    return (this.#ended ??= this.#unwind(log));
+  }
+
+  async #unwind(log: Log): Promise<void> {
+    const until = systemClock.monotonic() + this.#stop_ms;
+    for (const end of this.#ends.toReversed()) {
+      const left_ms = Math.max(0, until - systemClock.monotonic());
+      const ending = (async () => {
+        await end();
+        return "ended";
+      })().catch((error: unknown) => {
+        log.warn("engine.stop_failed", errorFields(error));
+        return "ended";
+      });
+      if ((await within(ending, left_ms / 2, "late")) === "late") log.error("engine.stop_late", {});
+    }
   }
 }
 

@@ -10,6 +10,10 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "an attempt must end before another node may take it",
   },
   {
+    holds: LIMITS.drain_readiness_ms + LIMITS.stop_timeout_ms < 60 * SECOND_MS,
+    because: "a node ends by itself before systemd, Docker or Kubernetes kill it",
+  },
+  {
     holds: LIMITS.dispatcher_beat_ms * 3 < LIMITS.dispatcher_dead_ms,
     because: "one lost beat must not free the leases of a process that lives",
   },

@@ -46,6 +46,11 @@ export const RUNNING_LIMITS = {
   // Running
   drain_timeout_ms: 15 * SECOND_MS,
   /**
+   * All parts of a node stop in so long, whatever hangs: with `drain_readiness_ms` before it, less than the minute that
+   * systemd, Docker and Kubernetes give.
+   */
+  stop_timeout_ms: 50 * SECOND_MS,
+  /**
    * How long a node in production says that it is not ready before it takes no more connections: balancers look every
    * few seconds, and what they still send meanwhile is served.
    */

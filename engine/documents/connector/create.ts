@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 
 import { Refusal } from "../../base/errors.js";
 import { bodyField, invoiceOfBody } from "../../invoices/connector/to-invoice.js";
+import { refuseConflict } from "../accept/doors.js";
 import type { SendReply } from "../accept/request.js";
 import type { Handed } from "../send/handed.js";
 import type { SendFacts } from "../send/send.js";
@@ -62,6 +63,8 @@ export async function createDocument(
   const whole = { ...body, recipient: withKnownMembers(recipient, company), issueDate: body.issueDate ?? today };
   const invoice = {
     ...invoiceOfBody(whole, participant),
+    // Where there are faults nobody receives it, not even whom the body names.
+    receiverPeppolId: participant,
     ...(body.dueDate === undefined ? { paymentTerms: TERMS_UNSAID } : {}),
   };
   try {
@@ -77,7 +80,11 @@ export async function createDocument(
       },
     );
   } catch (error) {
-    if (!(error instanceof Refusal) || error.reason !== "DOCUMENT_INVALID") throw error;
+    if (!(error instanceof Refusal)) throw error;
+    // The key of a request that names none is its externalId: no other key would help.
+    if (error.reason === "SAPI-PROC-003" && facts.idempotencyKey === undefined)
+      throw refuseConflict("connector", "duplicate_document");
+    if (error.reason !== "DOCUMENT_INVALID") throw error;
     const { reason, details, extras } = error;
     const said =
       participant === undefined

@@ -97,13 +97,18 @@ export async function recipientOf(port: DirectoryPort, recipient: NamedRecipient
   const isNeeded = made === undefined || recipient.name === undefined;
   const company = await companyOf(port, keysOf(recipient, made), isNeeded);
   const isNamed = recipient.networkId !== undefined && made !== undefined;
-  if (company === undefined || isNamed) {
+  if (company === undefined) {
     const faults = made === undefined ? [unknownRecipient(recipient)] : [];
     return { participant: made, resolution: "declared", company, faults };
   }
   const faults = strangersIn(recipient, company);
-  const participant = faults.length === 0 ? company.participantId : undefined;
-  return { participant, resolution: "verified", company, faults };
+  const participant = isNamed ? made : company.participantId;
+  return {
+    participant: faults.length === 0 ? participant : undefined,
+    resolution: isNamed ? "declared" : "verified",
+    company,
+    faults,
+  };
 }
 
 /** What the body leaves out of the recipient, as the directory says it. A directory may know an id and no name. */
@@ -121,9 +126,9 @@ export function withKnownMembers(recipient: NamedRecipient, company: KnownCompan
 const plain = (id: string): string => id.replace(/\s/gu, "").toUpperCase();
 
 /** Ids of the body that belong to somebody else than the company found by another of them. */
-const strangersIn = (recipient: NamedRecipient, company: KnownCompany | undefined): readonly ErrorDetail[] =>
+const strangersIn = (recipient: NamedRecipient, company: KnownCompany): readonly ErrorDetail[] =>
   COMPANY_KEYS.filter(([member, by]) => {
-    const [said, known] = [recipient[member], company?.[by] ?? undefined];
+    const [said, known] = [recipient[member], company[by] ?? undefined];
     return said !== undefined && known !== undefined && plain(said) !== plain(known);
   }).map(([member]) => ({
     field: `recipient.${member}`,

@@ -313,7 +313,12 @@ export async function readConsentStatus(
       hasOpenOffer(
         sql,
         integratorId,
-        { firmId: binding?.firmId ?? firmId ?? null, customerReference: customerReference ?? null },
+        {
+          firmId: binding?.firmId ?? firmId ?? null,
+          customerReference: customerReference ?? null,
+          // Whoever has withdrawn is asked again by a new invitation, not by one from before.
+          after: binding?.state === "revoked" ? binding.updatedAt.getTime() : null,
+        },
         clock.now(),
       ),
     ));

@@ -130,22 +130,25 @@ export async function decideOffer(sql: Sql, decision: OfferDecision, now: Instan
   return rows[0]?.answer ?? "unknown";
 }
 
-/** Whether an offer to this company, or under this name for it, waits for an answer. */
+/** Whether an offer to this company, or under this name for it, that was made after an instant waits for an answer. */
 export async function hasOpenOffer(
   sql: Sql,
   integratorId: IntegratorId,
-  named: { readonly firmId: FirmId | null; readonly customerReference: string | null },
+  named: { readonly firmId: FirmId | null; readonly customerReference: string | null; readonly after: Instant | null },
   now: Instant,
 ): Promise<boolean> {
+  const after = named.after === null ? null : isoInstant(named.after);
   const rows = await sql<{ readonly open: boolean }[]>`
     select exists (
       select 1 from consent_offer o join firm f on o.target_identifier in (f.ico, f.dic)
       where f.id = ${named.firmId} and o.integrator_id = ${integratorId}
         and offer_status(o, ${isoInstant(now)}) in ('issued', 'viewed')
+        and o.created_at > coalesce(${after}::timestamptz, '-infinity')
     ) or exists (
       select 1 from consent_offer o
       where o.customer_reference = ${named.customerReference} and o.integrator_id = ${integratorId}
         and offer_status(o, ${isoInstant(now)}) in ('issued', 'viewed')
+        and o.created_at > coalesce(${after}::timestamptz, '-infinity')
     ) as open`;
   return rows[0]?.open ?? false;
 }

@@ -239,7 +239,7 @@ const statusQuery = z
       context.addIssue({
         code: "custom",
         path: ["firmId"],
-        message: "name the firm by exactly one of firmId and customerReference",
+        message: "must be named alone: exactly one of firmId and customerReference",
       });
   });
 

@@ -89,7 +89,7 @@ const ending = z
   })
   .superRefine((body, context) => {
     if (body.keyId !== undefined || body.client_id !== undefined) return;
-    context.addIssue({ code: "custom", path: ["keyId"], message: "name the key by keyId or by client_id" });
+    context.addIssue({ code: "custom", path: ["keyId"], message: "must be given, or client_id in its place" });
   });
 
 const ended = z.object({ success: z.boolean(), message: z.string() });

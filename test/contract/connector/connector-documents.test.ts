@@ -158,6 +158,9 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
     );
     expect([answer.status, errorOf(answer)["field"]]).toEqual([422, "recipient.taxId"]);
     expect(JSON.stringify(errorOf(answer)["details"])).toContain("RECIPIENT-CONFLICT");
+    const unnamed = { country: "SK", networkId: `0245:${dic}`, companyId: "99000017" };
+    const named = await create(invoice({ recipient: unnamed }));
+    expect([named.status, errorOf(named)["field"]]).toEqual([422, "recipient.companyId"]);
     const fits = await create(invoice({ recipient: { country: "SK", name: "Buyer", companyId, taxId: dic } }));
     expect([fits.status, fits.text]).toEqual([201, fits.text]);
   });
@@ -187,6 +190,17 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
     expect([otherKey.status, errorOf(otherKey)["code"]]).toEqual([409, "IDEMPOTENCY_CONFLICT"]);
     const otherBody = await create(invoice({ externalId: body["externalId"] }), { "idempotency-key": randomUUID() });
     expect([otherBody.status, errorOf(otherBody)["code"]]).toEqual([409, "EXTERNAL_ID_CONFLICT"]);
+  });
+
+  test("another body under an externalId without any Idempotency-Key is told of the externalId, not of a key", async () => {
+    const body = invoice();
+    expect((await create(body)).status).toBe(201);
+    const other = await create({ ...body, note: "another" });
+    expect([other.status, errorOf(other)["code"], errorOf(other)["field"]]).toEqual([
+      409,
+      "EXTERNAL_ID_CONFLICT",
+      "externalId",
+    ]);
   });
 
   test("without Idempotency-Key the derived one counts: a client that sends it repeats a request that did not", async () => {

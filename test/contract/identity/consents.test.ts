@@ -379,6 +379,8 @@ describe.each(serverForms)("the %s form", (form) => {
         firmId: client.firmId,
         updatedAt: expect.stringMatching(INSTANT),
       });
+      // One more invitation that nobody has answered does not hide that the firm has withdrawn.
+      await offer(partner, client, { requestedInterface: "sapi" });
       await withdraw(t, partner, client);
       expect(await statusOf(partner, client)).toMatchObject({ state: "revoked", scopes: [] });
       await offer(partner, client);

@@ -17,7 +17,7 @@ let node: TestEngine;
 let restore: () => void;
 
 beforeAll(async () => {
-  restore = shortenLimits({ metrics_timeout_ms: 200 });
+  restore = shortenLimits({ metrics_timeout_ms: 200, stop_timeout_ms: 2_000 });
   db = await freshDatabase();
   proxy = await startFreezingProxy(db.url);
   node = await startTestEngine({ db: { ...db, url: proxy.url } });
@@ -66,4 +66,12 @@ test("a collector that still runs is not begun again, however often it is asked 
   expect(await metrics.exposition()).toMatch(/^kurier_collectors_late 1$/m);
   await metrics.exposition();
   expect([begun, others]).toEqual([2, 5]);
+});
+
+// deploy.md: "send SIGTERM, wait for exit code 0"
+test("a node whose database is silent stops all the same, and takes no more requests", async () => {
+  proxy.freeze();
+  await node.engine.stop();
+  await expect(fetch(`${node.engine.publicUrl}/readyz`)).rejects.toThrow("fetch failed");
+  await expect(fetch(`${node.engine.adminUrl}/metrics`)).rejects.toThrow("fetch failed");
 });
