@@ -69,6 +69,7 @@ export const serveCommand: Command = {
     banner(engine);
     await stopRequested;
     await engine.stop();
-    return EXIT.ok;
+    // What hung and was left behind must not keep the process.
+    process.exit(EXIT.ok);
   },
 };
