@@ -108,7 +108,7 @@ const CREATION_REFUSALS: Readonly<Record<Exclude<OnboardingCreation, "created" |
     new Refusal("CUSTOMER_REF_CONFLICT", [
       {
         field: "customerRef",
-        message: "It or this tax id has a request that is open, or stands for another firm of yours.",
+        message: "It or this tax id has a request that is open or active, or stands for another firm of yours.",
       },
     ]),
   not_authorized: () => new Refusal("PARTNER_NOT_AUTHORIZED"),

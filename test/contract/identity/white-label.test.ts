@@ -349,6 +349,26 @@ describe.each(serverForms)("White Label in the %s form", (form) => {
     expect((await api(t, stranger, "GET /customers")).json).toEqual({ customers: [], nextCursor: null });
   });
 
+  // enterprise.md: customerRef is "the integrator's stable id of the firm"
+  test("one customerRef is one company among registrations and customers, whichever is first", async () => {
+    const [dic, other] = [newDic(), newDic()];
+    const customer = (company: string): Promise<HttpAnswer> => {
+      const { customerRef, companyEmail } = wishOf(dic);
+      const body = { customerRef, relationship: "represented", customerAuthorization: "Mandát", companyEmail };
+      return call("POST /customers", { ...body, dic: company }, { "idempotency-key": randomUUID() });
+    };
+    const taken = [409, "CUSTOMER_REF_CONFLICT", "customerRef"];
+    expect((await register(wishOf(dic))).status).toBe(201);
+    expect(refusalOf(await customer(other))).toEqual(taken);
+    expect((await customer(dic)).status).toBe(201);
+    const { customerRef } = wishOf(other);
+    const body = { customerRef, relationship: "represented", customerAuthorization: "Mandát" };
+    const noted = { ...body, dic: other, companyEmail: "firma@firma.example" };
+    expect((await call("POST /customers", noted, { "idempotency-key": randomUUID() })).status).toBe(201);
+    expect(refusalOf(await register(wishOf(newDic(), { customerRef })))).toEqual(taken);
+    expect((await register(wishOf(other))).status).toBe(201);
+  });
+
   // "POST /customers … separate Idempotency-Key"; rulings: "GET /customers → {customers,nextCursor}"
   test("a key of a registration is another than the same key of a customer, and customers are listed page by page", async () => {
     const theirs = await tokenOf(t, (await newPartner(t)).key);

@@ -2422,6 +2422,16 @@ begin
   end if;
   perform 1 from white_label_customer c where c.integrator_id = v_new.integrator_id
     and (c.customer_ref = v_new.customer_ref or c.dic = v_new.dic);
+  if not found then
+    perform 1 from white_label_operation o where o.integrator_id = v_new.integrator_id
+      and o.customer_ref = v_new.customer_ref and o.status in ('processing', 'smp_succeeded', 'manual_review')
+      and o.dic <> v_new.dic;
+  end if;
+  if not found then
+    perform 1 from firm_binding b join firm f on f.id = b.firm_id
+      where b.integrator_id = v_new.integrator_id and b.customer_ref = v_new.customer_ref
+      and f.dic is distinct from v_new.dic;
+  end if;
   if found then return query select 'ref_conflict', null::uuid; return; end if;
   v_new.body_sha256 := p_body_sha256;
   insert into white_label_customer select v_new.*;
@@ -2491,6 +2501,10 @@ begin
   if not found then
     perform 1 from white_label_operation o where o.integrator_id = v_new.integrator_id
       and o.customer_ref = v_new.customer_ref and o.status in ('processing', 'smp_succeeded', 'manual_review');
+  end if;
+  if not found then
+    perform 1 from white_label_customer c
+      where c.integrator_id = v_new.integrator_id and c.customer_ref = v_new.customer_ref and c.dic <> v_new.dic;
   end if;
   if found then return query select 'ref_conflict', null::uuid; return; end if;
   v_new.secret_sealed := p_secret;
