@@ -26,6 +26,7 @@ export const benchCommand: Command = {
     } = parseArguments(args, {
       options: ["seconds", "runs", "size", "only"],
       flags: ["tiny", "subscribed", "every-event"],
+      words: 1,
     });
     const [{ BENCHES }, { acrossRuns, keep, table }] = await Promise.all([
       import("../../bench/benches.js"),

@@ -38,31 +38,49 @@ const SENTENCES: Readonly<Record<string, (option: string) => string>> = {
     `${option} was given a value that it does not take, or none where it needs one; write --option=VALUE for a value that begins with a dash.`,
 };
 
+/** What a command takes. */
+interface KnownArguments {
+  /** They take a value; of one that comes twice the last counts. */
+  readonly options?: readonly string[];
+  /** They take none. */
+  readonly flags?: readonly string[];
+  /** How many words that are no options. @default 0, so that a flag without its dashes is never passed over */
+  readonly words?: number;
+}
+
+const COUNTS: Readonly<Record<number, string>> = { 0: "no words, only options", 1: "one word" };
+
+/** That a word is one too many; where it is the name of an option, that this has dashes. */
+function tooMany(word: string, { options = [], flags = [], words = 0 }: KnownArguments): UsageError {
+  const meant = [...options, ...flags].includes(word) ? `; the option is --${word}` : "";
+  return new UsageError(`${word} is a word too many: this command takes ${COUNTS[words] ?? `${words} words`}${meant}.`);
+}
+
 /**
  * Reads `--name value`, `--name=value`, `--flag` and plain values; after `--` everything is a plain value.
- * @param known options, which take a value, and flags, which take none; of an option that comes twice the last counts
- * @throws UsageError for an option that is not in the lists, a value that is missing, and one that a flag does not take
+ * @throws UsageError for an option that is not in the lists, a value that is missing, one that a flag does not take,
+ *   and a word that is one too many
  */
-export function parseArguments(
-  args: readonly string[],
-  known: { readonly options?: readonly string[]; readonly flags?: readonly string[] },
-): ParsedArguments {
+export function parseArguments(args: readonly string[], known: KnownArguments): ParsedArguments {
   const typed = (names: readonly string[] = [], type: "string" | "boolean") =>
     names.map((name) => [name, { type }] as const);
+  let read: ReturnType<typeof parseArgs>;
   try {
-    const { values, positionals } = parseArgs({
+    read = parseArgs({
       args: [...args],
       options: Object.fromEntries([...typed(known.options, "string"), ...typed(known.flags, "boolean")]),
       allowPositionals: true,
     });
-    return {
-      values: positionals,
-      options: new Map(Object.entries(values).map(([name, value]) => [name, String(value)])),
-    };
   } catch (error) {
     const code = error instanceof TypeError && "code" in error ? String(error.code) : "";
     const sentence = SENTENCES[code];
     if (!(error instanceof TypeError) || sentence === undefined) throw error;
     throw new UsageError(sentence(/--?[A-Za-z][A-Za-z-]*/.exec(error.message)?.[0] ?? "One of the words"));
   }
+  const extra = read.positionals[known.words ?? 0];
+  if (extra !== undefined) throw tooMany(extra, known);
+  return {
+    values: read.positionals,
+    options: new Map(Object.entries(read.values).map(([name, value]) => [name, String(value)])),
+  };
 }

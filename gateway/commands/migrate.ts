@@ -5,7 +5,7 @@ import { resealFacts } from "../../engine/storage/keyring/reseal-facts.js";
 import { migrate, migrationStatus } from "../../engine/storage/migrate.js";
 import { openKeys } from "../start/data-dir.js";
 import { print } from "./terminal.js";
-import { EXIT, UsageError } from "./command.js";
+import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command } from "./command.js";
 import { withDatabase } from "./database.js";
 
@@ -14,9 +14,8 @@ export const migrateCommand: Command = {
   summary: "Bring the schema up to date, forward only.",
   usage: ["kurier migrate", "kurier migrate status"],
   run: async (args) => {
-    const [word, ...rest] = args;
-    if (rest.length > 0 || (word !== undefined && word !== "status"))
-      throw new UsageError("migrate takes nothing, or the word status.");
+    const [word] = parseArguments(args, { words: 1 }).values;
+    if (word !== undefined && word !== "status") throw new UsageError("migrate takes nothing, or the word status.");
     const config = loadConfig();
     return withDatabase(
       config,

@@ -18,7 +18,7 @@ export const openapiCommand: Command = {
     const {
       values: [name],
       options,
-    } = parseArguments(args, { flags: ["write", "check"] });
+    } = parseArguments(args, { flags: ["write", "check"], words: 1 });
     const documents = openApiDocuments(describedOperations());
     const textOf = (document: (typeof DOCUMENT_NAMES)[number]): string =>
       `${JSON.stringify(documents[document], null, 2)}\n`;

@@ -85,10 +85,10 @@ function tell(participant: ParticipantId, { kind, state, code, migrationKey }: R
 }
 
 function participantOf({ values, options }: ParsedArguments, provider: ParticipantId | undefined): ParticipantId {
-  const [text, ...more] = values;
+  const [text] = values;
   const own = options.has("provider") ? provider : undefined;
   const named = text === undefined ? own : parseParticipantId(text);
-  if (named === undefined || more.length > 0 || (own !== undefined && text !== undefined))
+  if (named === undefined || (own !== undefined && text !== undefined))
     throw new UsageError(
       "Name one participant, <scheme>:<id>, for example 0245:2020202020; or --provider for our own.",
     );
@@ -110,7 +110,7 @@ const onParticipant = (
   ...described,
   name: `participants ${verb}`,
   run: async (args) => {
-    const parsed = parseArguments(args, { options, flags: ["provider"] });
+    const parsed = parseArguments(args, { options, flags: ["provider"], words: 1 });
     if (!parsed.options.has("provider")) participantOf(parsed, undefined);
     return withRegistrations(loadConfig(), async ({ registrations, provider }) => {
       const participant = participantOf(parsed, provider);

@@ -9,7 +9,7 @@ import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
 import { countDue } from "../../engine/storage/documents/attempts.js";
 import { print } from "./terminal.js";
-import { EXIT, UsageError } from "./command.js";
+import { EXIT, parseArguments } from "./command.js";
 import type { Command } from "./command.js";
 import { withDatabase } from "./database.js";
 
@@ -21,7 +21,7 @@ export const reconcileCommand: Command = {
     "Needs the engine or its NATS server to run when streams are in JetStream; dispatching is done by the engine.",
   ],
   run: async (args) => {
-    if (args.length > 0) throw new UsageError("reconcile takes no arguments.");
+    parseArguments(args, {});
     const config = loadConfig();
     await withDatabase(config, async ({ sql, url }) => {
       const log = silentLog;

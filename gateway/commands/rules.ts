@@ -9,7 +9,8 @@ import { rulePages } from "./rules/pages.js";
 import { verify } from "./rules/verify.js";
 import { print } from "./terminal.js";
 
-async function list(): Promise<ExitCode> {
+async function list(args: readonly string[]): Promise<ExitCode> {
+  parseArguments(args, {});
   const { listPacks } = await import("../../validators/schematron/release/load.js");
   const { SELECTION } = await import("../../validators/selection/builtin.js");
   for (const { profile, versions } of SELECTION)
@@ -31,7 +32,7 @@ function named(args: readonly string[]): { readonly id: string; readonly agreed:
   const {
     values: [id],
     options,
-  } = parseArguments(args, { flags: ["yes"] });
+  } = parseArguments(args, { flags: ["yes"], words: 1 });
   if (id === undefined) throw new UsageError("Name the pack.");
   return { id, agreed: options.has("yes") };
 }

@@ -51,8 +51,7 @@ export const serveCommand: Command = {
   summary: "Start the engine.",
   usage: ["kurier serve [--role all|gateway|worker]", "Ctrl-C drains and stops; a second one stops at once."],
   run: async (args) => {
-    const { options, values } = parseArguments(args, { options: ["role"] });
-    if (values.length > 0) throw new UsageError("serve takes no arguments besides --role.");
+    const { options } = parseArguments(args, { options: ["role"] });
     const role = roleOf(options.get("role"));
     const config = loadConfig();
     const stopRequested = new Promise<void>((resolve) => {

@@ -250,6 +250,7 @@ async function run(args: readonly string[]): Promise<ExitCode> {
   const parsed = parseArguments(args, {
     options: ["layer", "rules", "type", "format", "lang"],
     flags: ["json", "fragment", "preview", "upcoming", "watch"],
+    words: Infinity,
   });
   const { options, values } = parsed;
   const format = formatOf(parsed);

@@ -20,7 +20,7 @@ const rebuildCommand: Command = {
     "Safe while engines run: a firm's figures change from the old to the new in one step. Exit code 1 when any were others before.",
   ],
   run: async (args) => {
-    if (args.length > 0) throw new UsageError("meter rebuild takes no arguments.");
+    parseArguments(args, {});
     const { firms, changed } = await withDatabase(
       loadConfig(),
       ({ sql }) => rebuildUsage({ sql, clock: systemClock }),
@@ -39,12 +39,12 @@ const planCommand: Command = {
     "--until is the last day of the plan in Europe/Bratislava; without it the plan has no end.",
   ],
   run: async (args) => {
-    const { values, options } = parseArguments(args, { options: ["until"] });
+    const { values, options } = parseArguments(args, { options: ["until"], words: 2 });
     const [firm = "", plan = ""] = values;
     const firmId = parseFirmId(firm);
     const code = PLAN_CODES.find((known) => known === plan);
     const until = options.get("until");
-    if (firmId === undefined || code === undefined || values.length > 2)
+    if (firmId === undefined || code === undefined)
       throw new UsageError(`plan set takes the id of a firm and one of ${PLAN_CODES.join(", ")}.`);
     if (until !== undefined && (!/^\d{4}-\d{2}-\d{2}$/.test(until) || Number.isNaN(Date.parse(until))))
       throw new UsageError("--until is a day, YYYY-MM-DD.");

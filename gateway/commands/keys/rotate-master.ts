@@ -7,7 +7,7 @@ import { resealTable } from "../../../engine/storage/keyring/reseal.js";
 import { resealFacts } from "../../../engine/storage/keyring/reseal-facts.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { openKeys } from "../../start/data-dir.js";
-import { EXIT, UsageError } from "../command.js";
+import { EXIT, parseArguments } from "../command.js";
 import type { Command } from "../command.js";
 import { withDatabase } from "../database.js";
 import { print, progress } from "../terminal.js";
@@ -56,7 +56,7 @@ export const keysRotateMasterCommand: Command = {
     "4. Take MASTER_KEY_PREVIOUS away. The old key is kept, sealed under the new one, for evidence and the payload store.",
   ],
   run: async (args) => {
-    if (args.length > 0) throw new UsageError("keys rotate-master takes no arguments.");
+    parseArguments(args, {});
     const config = loadConfig();
     await withDatabase(config, async ({ sql }) => {
       const keyring = await openKeys(sql, config);

@@ -11,7 +11,8 @@ const tableCommand: Command = {
   summary:
     "Write docs/performance.md, docs/operators/capacity.md and the figures of README.md from those of the benchmarks.",
   usage: ["kurier bench table", "In a checkout of the project: reads bench/results, writes the pages."],
-  run: async () => {
+  run: async (args) => {
+    parseArguments(args, {});
     const { FRONT_PAGE, performancePage, PERFORMANCE_PAGE, withFigures } =
       await import("../../../bench/report/page.js");
     const { capacityPage, CAPACITY_PAGE } = await import("../../../bench/report/capacity.js");
@@ -32,8 +33,8 @@ const compareCommand: Command = {
     "its runs do not meet; of a commit with a single run the spread is taken for 10 % to either side.",
   ],
   run: async (args) => {
-    const [before, after, ...more] = parseArguments(args, {}).values;
-    if (before === undefined || after === undefined || more.length > 0)
+    const [before, after] = parseArguments(args, { words: 2 }).values;
+    if (before === undefined || after === undefined)
       throw new UsageError("Name two commits or folders, the older one first.");
     const [{ keptIn }, { compareKept, comparisonLines }] = await Promise.all([
       import("../../../bench/report/history.js"),
@@ -56,8 +57,7 @@ const plotCommand: Command = {
   summary: "Draw the kept figures over the commits of this checkout.",
   usage: ["kurier bench plot [FILE]", "FILE is a page of HTML that needs no network. Default: performance.html."],
   run: async (args) => {
-    const [file = "performance.html", ...others] = parseArguments(args, {}).values;
-    if (others.length > 0) throw new UsageError("bench plot writes one page: name one file.");
+    const [file = "performance.html"] = parseArguments(args, { words: 1 }).values;
     const [{ keptHistory }, { plotPage }] = await Promise.all([
       import("../../../bench/report/history.js"),
       import("../../../bench/report/plot.js"),

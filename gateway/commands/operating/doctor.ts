@@ -1,5 +1,5 @@
 /** `kurier doctor`: whether an installation is fit for production, one line for each thing that it needs. */
-import { EXIT, parseArguments, UsageError } from "../command.js";
+import { EXIT, parseArguments } from "../command.js";
 import type { Command } from "../command.js";
 import { colour, print } from "../terminal.js";
 import { CHECKS } from "./checks.js";
@@ -15,8 +15,7 @@ export const doctorCommand: Command = {
     "The exit code is 1 when something is missing.",
   ],
   run: async (args) => {
-    const { values, options } = parseArguments(args, { options: ["nats-monitor"] });
-    if (values.length > 0) throw new UsageError("doctor takes no words, only options.");
+    const { options } = parseArguments(args, { options: ["nats-monitor"] });
     const installation = await gatherInstallation({ natsMonitor: options.get("nats-monitor") });
     // Where the configuration cannot be used nothing else was looked at.
     const checks =

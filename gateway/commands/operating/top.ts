@@ -66,8 +66,7 @@ export const topCommand: Command = {
     "Looks again every two seconds on a terminal, once where the output goes elsewhere. Ctrl-C ends it.",
   ],
   run: async (args) => {
-    const { values, options } = parseArguments(args, { options: ["url"], flags: ["once"] });
-    if (values.length > 0) throw new UsageError("top takes no words, only options.");
+    const { options } = parseArguments(args, { options: ["url"], flags: ["once"] });
     const access = accessOf(loadConfig(), options.get("url"));
     const isOnce = options.has("once") || !isAtTerminal;
     for (;;) {

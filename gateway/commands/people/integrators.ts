@@ -44,8 +44,7 @@ const listCommand: Command = {
   summary: "List integrators with their approval for production, their firms and keys.",
   usage: USAGE,
   run: async (args) => {
-    const { values, options } = parseArguments(args, { options: ["after"] });
-    if (values.length > 0) throw new UsageError("The list takes no names; see kurier integrators --help.");
+    const { options } = parseArguments(args, { options: ["after"] });
     const after = options.has("after") ? integratorIn(options.get("after")) : undefined;
     const config = loadConfig();
     return withDatabase(config, async ({ sql }) => {
@@ -78,8 +77,8 @@ const decisionCommand = ({ verb, isAuthorized, summary, usage }: Decision): Comm
     "The reason stands in the operators' record; every running engine knows when the command ends. Safe to repeat.",
   ],
   run: async (args) => {
-    const { values, options } = parseArguments(args, { options: ["reason"] });
-    const id = integratorIn(values.length === 1 ? values[0] : undefined);
+    const { values, options } = parseArguments(args, { options: ["reason"], words: 1 });
+    const id = integratorIn(values[0]);
     const reason = (options.get("reason") ?? "").trim();
     if (reason === "" || reason.length > LIMITS.console_reason_chars_max)
       throw new UsageError(`--reason must say why, in at most ${LIMITS.console_reason_chars_max} characters.`);

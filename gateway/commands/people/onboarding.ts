@@ -57,9 +57,9 @@ const decisionCommand = (decision: OnboardingDecision): Command => ({
   summary: SUMMARIES[decision],
   usage: [`kurier onboarding ${decision} ID [--words "why, or what is to be done"]`],
   run: async (args) => {
-    const { values, options } = parseArguments(args, { options: ["words"] });
+    const { values, options } = parseArguments(args, { options: ["words"], words: 1 });
     const id = parseOnboardingId(values[0] ?? "");
-    if (id === undefined || values.length !== 1) throw new UsageError("Name one request by its id.");
+    if (id === undefined) throw new UsageError("Name one request by its id.");
     await withOnboarding(async (onboarding) => {
       const { status, firmId } = await onboarding.decide(id, decision, options.get("words"));
       print(JSON.stringify({ id, status, firmId }, null, 2));

@@ -78,9 +78,9 @@ async function withCommands<Result>(sql: Sql, run: (commands: Commands) => Promi
 
 /** The operation that a command is about. @throws UsageError */
 function operationIn(args: readonly string[]): string {
-  const { values } = parseArguments(args, {});
+  const { values } = parseArguments(args, { words: 1 });
   const id = parseUuid(values[0] ?? "");
-  if (id === undefined || values.length !== 1) throw new UsageError("Name one operation by its id.");
+  if (id === undefined) throw new UsageError("Name one operation by its id.");
   return id;
 }
 
@@ -103,7 +103,7 @@ const releaseCommand: Command = {
     "kurier white-label release ID",
     "The operation succeeds where the registry has done it, and is released where it has not; the participant is free then.",
   ],
-  run: (args) => {
+  run: async (args) => {
     const id = operationIn(args);
     return ending(id, async (commands) => (await commands.release(id)).status);
   },

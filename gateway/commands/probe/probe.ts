@@ -74,9 +74,9 @@ const line = ({ case: { group, name, expectation }, seen, holds }: ProbeVerdict)
   `${holds ? colour("dim", "ok  ") : colour("red", "FAIL")}  ${group}: ${name}: expected ${expectation.words}; came ${cameOf(seen)}`;
 
 async function run(args: readonly string[]): Promise<ExitCode> {
-  const { values, options } = parseArguments(args, { flags: ["yes", "quick"] });
-  const [address, ...more] = values;
-  if (address === undefined || more.length > 0) throw new UsageError("Say which installation: kurier probe URL --yes.");
+  const { values, options } = parseArguments(args, { flags: ["yes", "quick"], words: 1 });
+  const [address] = values;
+  if (address === undefined) throw new UsageError("Say which installation: kurier probe URL --yes.");
   const target = targetOf(address);
   if (!options.has("yes"))
     throw new UsageError(

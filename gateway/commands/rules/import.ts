@@ -36,6 +36,7 @@ export async function importPack(args: readonly string[]): Promise<ExitCode> {
   const parsed = parseArguments(args, {
     options: ["id", "mandatory-from", "layer", "customization", "without"],
     flags: ["activate", "yes"],
+    words: 1,
   });
   const {
     values: [source],

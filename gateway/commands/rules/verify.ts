@@ -56,7 +56,7 @@ async function pairsOf(id: string): Promise<Pair[]> {
 export async function verify(args: readonly string[]): Promise<ExitCode> {
   const {
     values: [id, ...paths],
-  } = parseArguments(args, {});
+  } = parseArguments(args, { words: Infinity });
   if (id === undefined || paths.length === 0)
     throw new UsageError("Name the pack and the folders or files to compare on.");
   const pairs = await pairsOf(id);

@@ -256,7 +256,10 @@ describe("an engine that cannot start", () => {
 
   test("because of a word that it does not know ends with 2 and one sentence", async () => {
     const ran = await kurier(["serve", "gateway"], { env: { DATA_DIR: newDataDir(), ...onPorts } });
-    expect([ran.code, ran.err.trimEnd()]).toEqual([2, "serve takes no arguments besides --role."]);
+    expect([ran.code, ran.err.trimEnd()]).toEqual([
+      2,
+      "gateway is a word too many: this command takes no words, only options.",
+    ]);
   });
 
   test.each([

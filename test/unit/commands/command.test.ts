@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import { parseArguments, UsageError } from "../../../gateway/commands/command.js";
 
-const KNOWN = { options: ["name", "mandatory-from"], flags: ["force"] };
+const KNOWN = { options: ["name", "mandatory-from"], flags: ["force"], words: 3 };
 const read = (...args: string[]) => {
   const { values, options } = parseArguments(args, KNOWN);
   return { values, options: Object.fromEntries(options) };
@@ -35,6 +35,8 @@ describe("the words of a command", () => {
     [["--name"], "--name"],
     [["--name", "--force"], "--name"],
     [["--force=yes"], "--force"],
+    [["a", "b", "c", "d"], "d"],
+    [["a", "b", "c", "force"], "force"],
   ])("words of a command that make no sense are named in one sentence of ours: %j", (args, named) => {
     expect(complaintAbout(...args)).toMatch(new RegExp(`^${named} [^\\n]+\\.$`));
     expect(complaintAbout(...args)).not.toMatch(/parseArgs|positional|TypeError/);

@@ -42,5 +42,5 @@ test.each([
 
 test("kurier bench plot writes one page, and nothing for a second name", async () => {
   const { code, err } = await kurier(["bench", "plot", join(folder, "a"), "b"]);
-  expect([code, err]).toEqual([2, "bench plot writes one page: name one file.\n"]);
+  expect([code, err]).toEqual([2, "b is a word too many: this command takes one word.\n"]);
 });
