@@ -145,6 +145,7 @@ export const DASHBOARDS = {
         "{{stream}}",
       ]),
       panel("Stale writes refused", "ops", [rateOrNone("kurier_fencing_rejections_total", "kind"), "{{kind}}"]),
+      panel("Groups of figures that are old", "short", ["max by (instance) (kurier_collectors_late)", "{{instance}}"]),
     ],
   },
   postgres: {

@@ -45,6 +45,13 @@ test("every alert is tested twice: on the series that it is for, and just below 
   expect(tests).toEqual(ALERTS.flatMap((name) => [`${name} fires`, `${name} is quiet`]));
 });
 
+test("figures that are old wake somebody within minutes, and are on the dashboard of the node", () => {
+  // What is due in a database that is silent stands still at its last age: no other alert sees it.
+  const rules = alerts.split(/^ +- alert: /gm).filter((rule) => rule.includes("kurier_collectors_late"));
+  expect(rules).toEqual([expect.stringMatching(/> 0"\n +for: 2m\n +labels:\n +severity: page\n/)]);
+  expect(read("deploy/grafana/node.json")).toContain("kurier_collectors_late");
+});
+
 test("the runbook names log events, metrics and commands that exist", () => {
   const commands = new Set(found(read("gateway/commands/README.md") + read("gateway/cli.ts"), /\b([a-z][a-z-]+)\b/g));
   const names = found(runbook, /`([a-z]+\.[a-z_]+)`/g);
