@@ -55,6 +55,18 @@ export function inCidr(address: Address, cidr: Cidr): boolean {
   return (((address[whole] ?? 0) ^ (cidr.address[whole] ?? 0)) & mask) === 0;
 }
 
+/** Whether who listens on all of `wide` has the address `narrow`, too: `::` is IPv4 as well, 0.0.0.0 IPv4 alone. */
+const isAllOf = (wide: Address | undefined, narrow: Address | undefined): boolean =>
+  wide?.every((byte) => byte === 0) === true && (wide.length === 16 || narrow?.length === 4);
+
+/** Whether two listeners there would meet on one port. Names are not looked up: they meet their like, and `::`. */
+export function hostsMeet(a: string, b: string): boolean {
+  const [first, second] = [parseAddress(a), parseAddress(b)];
+  if (first === undefined && second === undefined) return a.toLowerCase() === b.toLowerCase();
+  if (first !== undefined && second !== undefined && Buffer.compare(first, second) === 0) return true;
+  return isAllOf(first, second) || isAllOf(second, first);
+}
+
 /**
  * The address of a socket: 4 or 16 bytes as the system gives them, mapped IPv4 taken out of its wrapping. A view of
  * them.

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 
+import { hostsMeet } from "./addresses.js";
 import { findMisspelt } from "./config/misspelt.js";
 import type { Misspelt } from "./config/misspelt.js";
 import {
@@ -452,8 +453,11 @@ function productionSentences(config: Config): string[] {
   return [...missing, ...plain];
 }
 
-/** Refuses variables that have no effect without another one, which was probably forgotten. */
+/** Refuses variables that cannot be together, or have no effect without another one, which was probably forgotten. */
 const relationSentences = (config: Config): string[] => [
+  ...(config.PORT !== 0 && config.PORT === config.ADMIN_PORT && hostsMeet(config.HOST, config.ADMIN_HOST)
+    ? ["ADMIN_PORT must differ from PORT: HOST and ADMIN_HOST share an address, which has one listener a port."]
+    : []),
   ...(config.SML_SMP_ID !== undefined && config.PUBLIC_URL === undefined
     ? ["PUBLIC_URL must be set when SML_SMP_ID is: the network finds our SMP by it."]
     : []),

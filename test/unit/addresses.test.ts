@@ -6,6 +6,7 @@ import {
   addressGroup,
   addressOfBytes,
   formatAddress,
+  hostsMeet,
   inCidr,
   parseAddress,
   parseCidr,
@@ -118,4 +119,24 @@ test("an IPv6 client is counted with its /64, an IPv4 client alone, however the 
   expect(formatAddress(addressOfBytes(Uint8Array.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 0, 0, 1])))).toBe(
     "10.0.0.1",
   );
+});
+
+test.each([
+  ["127.0.0.1", "127.0.0.1", true],
+  ["127.0.0.1", "::ffff:127.0.0.1", true],
+  ["::1", "0:0:0:0:0:0:0:1", true],
+  ["0.0.0.0", "10.0.0.5", true],
+  ["::", "10.0.0.5", true],
+  ["::", "::1", true],
+  ["::", "localhost", true],
+  ["::", "0.0.0.0", true],
+  ["LocalHost", "localhost", true],
+  ["127.0.0.1", "10.0.0.5", false],
+  ["127.0.0.1", "::1", false],
+  ["0.0.0.0", "::1", false],
+  ["0.0.0.0", "kurier.internal", false],
+  ["127.0.0.1", "localhost", false],
+  ["a.example", "b.example", false],
+])("listeners on %s and %s meet on one port, in either order: %s", (a, b, meet) => {
+  expect([hostsMeet(a, b), hostsMeet(b, a)]).toEqual([meet, meet]);
 });

@@ -226,6 +226,12 @@ describe("an engine that cannot start", () => {
       /^Port \d+ on 127\.0\.0\.1 is taken; choose another ADMIN_PORT\.$/,
     ],
     [
+      "one port for both listeners",
+      WRONG,
+      () => ({ PORT: "18120", ADMIN_PORT: "18120" }),
+      /^ADMIN_PORT must differ from PORT: HOST and ADMIN_HOST share an address, which has one listener a port\.$/,
+    ],
+    [
       "tables of time zones that know no Slovak day",
       WRONG,
       () => ({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(WITHOUT_ZONES)}` }),

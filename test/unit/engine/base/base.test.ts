@@ -84,6 +84,14 @@ describe("configuration", () => {
       mistakes({ SML_SMP_ID: "two words", SML_URL: "http://sml.example" }).map((sentence) => sentence.split(" ")[0]),
     ).toEqual(["SML_SMP_ID", "SML_URL"]);
   });
+  test("the two listeners have two ports where their addresses meet, and a free one each for 0", () => {
+    const sentence =
+      "ADMIN_PORT must differ from PORT: HOST and ADMIN_HOST share an address, which has one listener a port.";
+    expect(mistakes({ PORT: "9090" })).toEqual([sentence]);
+    expect(mistakes({ PORT: "8120", ADMIN_PORT: "8120", HOST: "0.0.0.0" })).toEqual([sentence]);
+    expect(mistakes({ PORT: "8120", ADMIN_PORT: "8120", HOST: "10.0.0.5" })).toEqual([]);
+    expect(mistakes({ PORT: "0", ADMIN_PORT: "0" })).toEqual([]);
+  });
   test("which status is asked of receivers is one of two", () => {
     expect([loadConfig({}).MLS_TYPE, loadConfig({ MLS_TYPE: "ALWAYS_SEND" }).MLS_TYPE]).toEqual([
       "FAILURE_ONLY",
