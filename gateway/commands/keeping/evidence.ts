@@ -2,6 +2,7 @@
 import { systemClock } from "../../../engine/base/clock.js";
 import { ConfigError, loadConfig } from "../../../engine/base/config.js";
 import { auditEvidence } from "../../../engine/peppol/evidence/audit.js";
+import type { AuditResult } from "../../../engine/peppol/evidence/audit.js";
 import { loadTrustStore } from "../../../engine/peppol/pki/trust.js";
 import type { TrustStore } from "../../../engine/peppol/pki/trust.js";
 import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.js";
@@ -28,6 +29,24 @@ function instantOf(name: string, text: string | undefined, end: boolean): number
   return instant;
 }
 
+/** The period of the options; a day of --to counts to its end. @throws UsageError where it ends before it begins */
+function periodOf(options: ReadonlyMap<string, string>): { readonly from?: number; readonly to?: number } {
+  const from = instantOf("from", options.get("from"), false);
+  const to = instantOf("to", options.get("to"), true);
+  if (from !== undefined && to !== undefined && to < from) throw new UsageError("--to is before --from.");
+  return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+}
+
+/** What came of an audit, in one line. An empty period is told as such: nothing in it was found in order. */
+function outcomeOf(result: AuditResult, isPeriod: boolean): string {
+  const { entries, objects, faults } = result;
+  if (isPeriod && entries === 0 && faults.length === 0)
+    return `No entries in this period${result.removed === 0 ? "" : `; ${result.removed} were proved and removed before`}.`;
+  const expired = result.expired === 0 ? "" : `, ${result.expired} past their retention`;
+  const removed = result.removed === 0 ? "" : `, ${result.removed} before them proved and removed`;
+  return `${entries} entries in ${objects} objects${expired}${removed}: ${faults.length === 0 ? colour("green", "everything is as it was stored") : colour("red", `${faults.length} faults`)}.`;
+}
+
 /** The authorities that the auditor trusts, read from a folder, in the place of those kept with the evidence. */
 function trustIn(folder: string | undefined): { readonly trust?: TrustStore } {
   try {
@@ -49,8 +68,7 @@ export const evidenceVerifyCommand: Command = {
   ],
   run: async (args) => {
     const { options } = parseArguments(args, { options: ["from", "to", "trust"] });
-    const from = instantOf("from", options.get("from"), false);
-    const to = instantOf("to", options.get("to"), true);
+    const period = periodOf(options);
     const trust = trustIn(options.get("trust"));
     const config = loadConfig();
     return withDatabase(config, async ({ sql }) => {
@@ -75,17 +93,13 @@ export const evidenceVerifyCommand: Command = {
               (bar ??= progress("checking", all)).step(done);
             },
           },
-          { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) },
+          period,
         );
         bar?.end();
         printFaults(result.faults);
         for (const { name, fingerprint, uses } of result.roots)
           print(`${uses} certificates lead to ${name}, SHA-256 ${fingerprint}`);
-        const expired = result.expired === 0 ? "" : `, ${result.expired} past their retention`;
-        const removed = result.removed === 0 ? "" : `, ${result.removed} before them proved and removed`;
-        print(
-          `${result.entries} entries in ${result.objects} objects${expired}${removed}: ${result.faults.length === 0 ? colour("green", "everything is as it was stored") : colour("red", `${result.faults.length} faults`)}.`,
-        );
+        print(outcomeOf(result, Object.keys(period).length > 0));
         return result.faults.length === 0 ? EXIT.ok : EXIT.failed;
       } catch (error) {
         if (!(error instanceof EvidenceStoreFailure)) throw error;

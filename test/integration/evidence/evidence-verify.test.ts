@@ -254,6 +254,17 @@ describe("on files", () => {
       status: 2,
       stderr: expect.stringContaining("--trust must be a folder") as string,
     });
+    // Of a period without entries nothing is told that only entries can show; what is no period is no question.
+    expect(run("--from", "2001-01-01", "--to", "2001-01-01")).toMatchObject({
+      status: 0,
+      stdout: "No entries in this period.\n",
+      stderr: "",
+    });
+    expect(run("--from", "2026-11-27", "--to", "2026-11-20")).toMatchObject({
+      status: 2,
+      stdout: "",
+      stderr: "--to is before --from.\n",
+    });
     const bytes = readFileSync(files[0] ?? "");
     bytes[1_000] = (bytes[1_000] ?? 0) ^ 1;
     expect(await spoiled(files[0] ?? "", bytes, async () => run())).toMatchObject({
