@@ -20,7 +20,7 @@ import { REGISTRATION_RESULTS } from "../../engine/peppol/discovery/registration
 import type { RegistrationResult } from "../../engine/peppol/discovery/registrations.js";
 import { isScope, SCOPES } from "../../engine/base/scopes.js";
 import type { Scope } from "../../engine/base/scopes.js";
-import { listKeys } from "../../engine/storage/identity/keys.js";
+import { isOwnerKnown, listKeys } from "../../engine/storage/identity/keys.js";
 import { complain, print, printRow } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ParsedArguments } from "./command.js";
@@ -225,7 +225,10 @@ const keysListCommand: Command = {
   run: async (args) => {
     const owner = ownerOf(parseArguments(args, { options: ["firm", "integrator"] }));
     await withDatabase(loadConfig(), async ({ sql }) => {
-      for (const key of await listKeys(sql, owner, LIMITS.operator_page_max)) {
+      const keys = await listKeys(sql, owner, LIMITS.operator_page_max);
+      if (keys.length === 0 && !(await isOwnerKnown(sql, owner)))
+        throw new UsageError("No keys are listed: owner unknown.");
+      for (const key of keys) {
         printRow([key.id, key.prefix, key.active ? "active" : "inactive", key.name ?? "", key.scopes.join(" ")]);
       }
     });

@@ -59,6 +59,17 @@ export async function listKeys(
     order by k.created_at desc, k.id limit ${limit}`;
 }
 
+/** Whether there is a firm or an integrator with this id. */
+export async function isOwnerKnown(
+  sql: Sql,
+  owner: { readonly firmId?: FirmId; readonly integratorId?: IntegratorId },
+): Promise<boolean> {
+  const [found] = await sql<{ readonly isKnown: boolean }[]>`
+    select exists (select 1 from firm where id = ${owner.firmId ?? null})
+      or exists (select 1 from integrator where id = ${owner.integratorId ?? null}) as "isKnown"`;
+  return found?.isKnown === true;
+}
+
 interface SecretRow {
   readonly id: KeyId;
   readonly secretSha256: Uint8Array;

@@ -11,6 +11,8 @@ import { PERSON_ROLES } from "../../../engine/base/roles.js";
 import { createPeople } from "../../../engine/identity/people/people.js";
 import type { People } from "../../../engine/identity/people/people.js";
 import type { Config } from "../../../engine/base/config.js";
+import { isOwnerKnown } from "../../../engine/storage/identity/keys.js";
+import type { Sql } from "../../../engine/storage/sql.js";
 import { invitationOf } from "../../start/letters.js";
 import { mailerOf } from "../../start/people.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
@@ -19,13 +21,13 @@ import { withDatabase } from "../database.js";
 import { print, printRow } from "../terminal.js";
 
 /** Runs `use` with the people of the database; letters leave before it returns. */
-const withPeople = <T>(config: Config, use: (people: People) => Promise<T>): Promise<T> =>
+const withPeople = <T>(config: Config, use: (people: People, sql: Sql) => Promise<T>): Promise<T> =>
   withDatabase(config, async ({ sql }) => {
     const log = createLog("warn");
     const actors = startActors({ log, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
     const mailer = mailerOf({ config, log, clock: systemClock, dataDir: config.DATA_DIR }, publicUrlOf(config));
     try {
-      return await use(peopleThroughActors(actors, createPeople({ sql, clock: systemClock, mailer })));
+      return await use(peopleThroughActors(actors, createPeople({ sql, clock: systemClock, mailer })), sql);
     } finally {
       await mailer.stop();
       await actors.stop();
@@ -94,8 +96,13 @@ const listCommand: Command = {
   usage: ["kurier people list --firm ID", "kurier people list --integrator ID"],
   run: async (args) => {
     const owner = ownerOf(parseArguments(args, { options: ["firm", "integrator"] }));
-    for (const member of await withPeople(loadConfig(), (people) => people.members(owner)))
-      printRow([member.email, member.role, member.name]);
+    const members = await withPeople(loadConfig(), async (people, sql) => {
+      const found = await people.members(owner);
+      if (found.length === 0 && !(await isOwnerKnown(sql, owner)))
+        throw new UsageError("No people are listed: owner unknown.");
+      return found;
+    });
+    for (const member of members) printRow([member.email, member.role, member.name]);
     return EXIT.ok;
   },
 };
