@@ -9,6 +9,7 @@ import { EXIT, UsageError } from "./commands/command.js";
 import type { Command, ExitCode } from "./commands/command.js";
 import { complain, print } from "./commands/terminal.js";
 import { ListenError } from "./http/claim-port.js";
+import { VERSION } from "./start/console/version.js";
 
 /** Commands of one file: the words that they begin with, and how the file is loaded. */
 interface CommandFile {
@@ -80,13 +81,18 @@ async function load(files: readonly CommandFile[]): Promise<readonly Command[]> 
   return commands;
 }
 
+/** Words that ask for help, of all commands or of one. */
+const HELP: ReadonlySet<string> = new Set(["--help", "-h"]);
+
 async function help(): Promise<void> {
   const commands = await load(COMMAND_FILES);
   print("kurier — a Peppol access point engine\n");
   print("Usage: kurier COMMAND [ARGUMENTS]\n");
   const width = Math.max(...commands.map((command) => command.name.length));
   for (const command of commands) print(`  ${command.name.padEnd(width)}  ${command.summary}`);
-  print("\nkurier COMMAND --help says more. Configuration is read from the environment: see deploy/env.example.");
+  print(
+    "\nkurier COMMAND --help says more, kurier --version the release. Configuration is read from the environment: see deploy/env.example.",
+  );
 }
 
 const find = async (args: readonly string[]): Promise<Command | undefined> =>
@@ -115,17 +121,22 @@ function exitCodeOf(error: unknown): ExitCode | undefined {
 
 /** Runs a command line and sets the process's exit code. */
 export async function main(args: readonly string[]): Promise<void> {
+  const [first = "help"] = args;
+  if (first === "--version") {
+    print(VERSION);
+    return;
+  }
   const command = await find(args);
   if (command === undefined) {
     await help();
-    if (args.length > 0 && args[0] !== "--help" && args[0] !== "help") {
-      complain(`\nThere is no command ${args[0] ?? ""}.`);
+    if (!HELP.has(first) && first !== "help") {
+      complain(`\nThere is no command ${first}.`);
       process.exitCode = EXIT.usage;
     }
     return;
   }
   const rest = args.slice(command.name.split(" ").length);
-  if (rest.includes("--help")) {
+  if (rest.some((word) => HELP.has(word))) {
     print(command.summary);
     for (const line of command.usage) print(`  ${line}`);
     return;
