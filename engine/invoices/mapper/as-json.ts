@@ -56,6 +56,8 @@ const PROBLEM_OF: Readonly<Record<IssueCode, ProblemId | undefined>> = {
   FIELD_MAP_UNUSED: undefined,
   // An invoice as JSON has no such id.
   EXTERNAL_ID_DERIVED: undefined,
+  // The Connector's service to create bodies, which an invoice as JSON does not have.
+  FILLED_IN: undefined,
 };
 
 /** Members of the head that a create body has not. */

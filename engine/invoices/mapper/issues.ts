@@ -74,6 +74,7 @@ const ISSUES = {
     severity: "information",
     message: "The source has no id of its own; the number of the document was taken.",
   },
+  FILLED_IN: { severity: "information", message: "The source does not say it; the Connector fills it in." },
   IMPLIED: { severity: "information", message: "It follows from another member." },
   LOST: { severity: "information", message: "A create body has no member for this; the invoice is right without it." },
   CONVERTED: { severity: "information", message: "Said in another way, with the same amounts." },

@@ -29,7 +29,7 @@ export function judgeDocument(members: Collection, document: InvoiceObject, own:
   compareSender(members, own);
   const problems = new Problems();
   const participant = participantOf(members);
-  const draft = readInvoice(withDay(invoiceOfBody(document, participant)), own, problems);
+  const draft = readInvoice(withName(withDay(invoiceOfBody(document, participant))), own, problems);
   for (const { field, ruleId, message } of problems.found) {
     const name = bodyField(field);
     if (NOT_TOLD.has(ruleId) || members.issues.some((issue) => issue.field === name)) continue;
@@ -49,6 +49,12 @@ const withDay = (invoice: InvoiceObject): InvoiceObject => {
     : invoice;
 };
 
+/** Any name lets the builder read on, so that sums are compared; the directory has the real one. */
+const withName = (invoice: InvoiceObject): InvoiceObject => ({
+  ...invoice,
+  receiverName: invoice["receiverName"] ?? "Somebody",
+});
+
 /** Any well-formed participant lets the builder read on; the Connector finds the real one. */
 const SOMEBODY = "0245:0000000000";
 function participantOf({ head }: Collection): string {
@@ -56,11 +62,28 @@ function participantOf({ head }: Collection): string {
   return head.get("recipient.networkId")?.value ?? (taxId === undefined ? SOMEBODY : `0245:${taxId}`);
 }
 
+/** What a create body may leave out, and what the Connector says in its place. */
+const FILLED_IN = {
+  "recipient.name": "It is the name that the directory has for the identifier; where that has none, name the company.",
+  dueDate: 'Without a day the terms of payment are "as agreed".',
+} as const;
+
+/** What the source says in vain is told of under another code. */
+function tellFilledIn(members: Collection, field: keyof typeof FILLED_IN): void {
+  if (!members.issues.some((issue) => issue.field === field))
+    members.tell("FILLED_IN", { field, detail: FILLED_IN[field] });
+}
+
 function findMissing(members: Collection): void {
-  for (const target of NEEDED_IN_HEAD)
-    if (!members.head.has(target)) members.tell("MISSING", { field: members.fieldOf(target, undefined) });
-  if (!IDENTIFIERS.some((target) => members.head.has(target)))
+  const isIdentified = IDENTIFIERS.some((target) => members.head.has(target));
+  for (const target of NEEDED_IN_HEAD) {
+    if (members.head.has(target)) continue;
+    if (target === "recipient.name" && isIdentified) tellFilledIn(members, target);
+    else members.tell("MISSING", { field: members.fieldOf(target, undefined) });
+  }
+  if (!isIdentified)
     members.tell("MISSING", { field: "recipient", detail: "Name networkId, companyId, taxId or vatId." });
+  if (!members.head.has("dueDate")) tellFilledIn(members, "dueDate");
   if (members.lines.length === 0) members.tell("MISSING", { field: "lines" });
   for (const line of members.lines)
     for (const target of NEEDED_IN_LINES)
@@ -103,7 +126,6 @@ const centsOf = (members: FieldValues, name: string): Cents | undefined => {
 };
 
 function compare(members: Collection, draft: Draft): void {
-  if (draft.dueDate === undefined && totalsOf(draft).payable > 0n) members.tell("MISSING", { field: "dueDate" });
   let isRight = true;
   for (const [at, line] of members.lines.entries()) {
     const read = draft.lines[at];

@@ -106,6 +106,59 @@ describe.each(serverForms)("the mapper over %s", (form) => {
     expect(missing).toEqual(["recipient.name", "recipient.country", "recipient", "lines[0].vatRate"]);
   });
 
+  const bodyOf = (recipient: object): object => ({
+    externalId: `filled-${Object.keys(recipient).join("-")}`,
+    number: "F-9",
+    recipient: { country: "SK", ...recipient },
+    lines: [{ description: "Papier", quantity: 2, unitPrice: 10, vatRate: 23 }],
+  });
+  const issuesOf = (answer: HttpAnswer): readonly string[] =>
+    (answer.json["issues"] as { code: string; severity: string; field?: string }[]).map(
+      ({ code, severity, field = "" }) => `${severity} ${code} ${field}`,
+    );
+
+  // spec/enterprise.md, Connector, createDocument: the specification's own body names a recipient by country and one id.
+  test.each([
+    ["taxId", "2120000025"],
+    ["companyId", "99000025"],
+    ["vatId", "SK2120000025"],
+    ["networkId", "0245:2120000025"],
+  ])(
+    "a body without name and dueDate whose recipient has a %s is ready, and the Connector accepts it",
+    async (id, value) => {
+      const answer = await json(bodyOf({ [id]: value }));
+      expect(answer.status, answer.text).toBe(200);
+      const { ready, document } = answer.json["preview"] as { ready: boolean; document: unknown };
+      expect([ready, issuesOf(answer)]).toEqual([
+        true,
+        ["information FILLED_IN recipient.name", "information FILLED_IN dueDate"],
+      ]);
+      const made = await http(
+        "POST",
+        `${t.sandbox.baseUrl}/connector/documents`,
+        { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        JSON.stringify(document),
+      );
+      expect(made.status, made.text).toBe(201);
+    },
+  );
+
+  test("a name is missing where no identifier leads to one", async () => {
+    const answer = await json(bodyOf({}));
+    expect((answer.json["preview"] as { ready: boolean }).ready).toBe(false);
+    expect(issuesOf(answer)).toContain("error MISSING recipient.name");
+  });
+
+  test("a day that cannot be read is an error, and nothing is filled in for it", async () => {
+    const answer = await json({ ...bodyOf({ taxId: "2120000025" }), dueDate: "soon" });
+    expect(issuesOf(answer)).toEqual(["error NOT_A_DATE dueDate", "information FILLED_IN recipient.name"]);
+  });
+
+  test("sums are compared although the directory fills in the name", async () => {
+    const answer = await json({ ...bodyOf({ taxId: "2120000025" }), issueDate: "2026-11-20", totalAmount: 99 });
+    expect(issuesOf(answer)).toContain("error TOTALS_DIFFER lines");
+  });
+
   test("fieldMap names what is called otherwise, defaults what the source leaves out", async () => {
     const answer = await json(
       { kopf: { a1: "F-1" }, teile: [{ w: "Papier", m: "2", p: "10" }] },
