@@ -179,6 +179,8 @@ interface RequestFacts {
   readonly signal: AbortSignal;
   /** The UTF-8 octets of a text of the body; where the row names its member as `octets`, the text stands for them. */
   octetsOf(text: string): Promise<Buffer>;
+  /** Paths of members of the JSON body that its schema does not read; asked for before the handler waits. */
+  readonly unread: readonly string[];
   /** Whether the caller is given the body of the answer: not of one to HEAD. */
   readonly givesBody: boolean;
   /** Value of a request header by its lower-case name; of repeated ones the first. */

@@ -42,7 +42,8 @@ const SIZE_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** Writes a path as `metadata.documentId` or `lines[3].quantity`; an empty path means the whole request. */
-function fieldOf(prefix: string, path: readonly PropertyKey[]): string {
+/** @param prefix  what the whole is called */
+export function memberPath(prefix: string, path: readonly PropertyKey[]): string {
   let field = "";
   for (const part of path)
     field += typeof part === "number" ? `[${part}]` : field === "" ? String(part) : `.${String(part)}`;
@@ -102,9 +103,9 @@ const shown = (field: string): string => (NAME.test(field) ? field : "(unnamed)"
 export function detailsOfIssues(issues: readonly Issue[], prefix: string): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   for (const issue of issues) {
-    const path = fieldOf(prefix, issue.path);
+    const path = memberPath(prefix, issue.path);
     const fields =
-      issue.code === "unrecognized_keys" ? issue.keys.map((key) => fieldOf(prefix, [...issue.path, key])) : [path];
+      issue.code === "unrecognized_keys" ? issue.keys.map((key) => memberPath(prefix, [...issue.path, key])) : [path];
     for (const field of fields) {
       if (details.length === LIMITS.error_details_max) return details;
       details.push({ field: shown(field), message: `${shown(field)} ${ownWords(issue) ?? words(issue)}.` });

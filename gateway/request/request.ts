@@ -20,6 +20,7 @@ import type { Inflated, Inflater } from "./inflate.js";
 import type { Found, Plan, Step, SteppedRequest } from "./plan.js";
 import type { Admission, PipelinePorts } from "./ports.js";
 import { problem } from "./problem.js";
+import { unreadMembers } from "./unread.js";
 import { consoleRefusal } from "../web/console/frame.js";
 import { refusalPage } from "../web/pages/faults.js";
 import type { PageReply } from "../web/pages/page.js";
@@ -133,6 +134,10 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
 
   get holder(): string {
     return this.caller?.keyId ?? this.addressGroup;
+  }
+
+  get unread(): readonly string[] {
+    return unreadMembers(this.decoded(), this.body);
   }
 
   get givesBody(): boolean {

@@ -44,10 +44,11 @@ const HARMLESS: ReadonlySet<string | undefined> = new Set(["warning", "informati
 const isFault = ({ severity }: ErrorDetail): boolean => !HARMLESS.has(severity);
 
 /** A discount under a wrong name must not vanish in silence. */
-function warningOf({ problems }: Pick<Made, "problems">): string | undefined {
-  const unread = problems.filter((problem) => !isFault(problem)).map(({ field }) => field ?? "");
-  return unread.length === 0 ? undefined : `These members are not read: ${unread.join(", ")}.`;
-}
+export const warningOfUnread = (members: readonly string[]): string | undefined =>
+  members.length === 0 ? undefined : `These members are not read: ${members.join(", ")}.`;
+
+const warningOf = ({ problems }: Pick<Made, "problems">): string | undefined =>
+  warningOfUnread(problems.filter((problem) => !isFault(problem)).map(({ field }) => field ?? ""));
 
 /** The request by which a document is accepted. @throws Refusal SENDER_UNREGISTERED */
 function requestOf(

@@ -17,6 +17,7 @@ import type {
   readConnectorDocuments,
 } from "../../../engine/documents/connector/reads.js";
 import type { StagedStep } from "../../../engine/documents/connector/staged.js";
+import { warningOfUnread } from "../../../engine/documents/send/send.js";
 import { actorOf } from "../../../engine/identity/audit.js";
 import type { Actor } from "../../../engine/identity/audit.js";
 import { CONNECTOR_TYPES, connectorCreateBody } from "../../../engine/invoices/connector/create-body.js";
@@ -82,7 +83,10 @@ const members = {
   links: z.object({ self: z.string(), evidence: z.string(), supportPacket: z.string(), ubl: z.string() }),
 };
 const document = z.object(members).meta({ id: "ConnectorDocument" });
-const created = z.object({ ...members, replayed: z.boolean() });
+const done = z.object({ ...members, replayed: z.boolean() });
+const created = done.extend({
+  warning: z.string().optional().describe("Which members of the body are not read: a name that is misspelt, for one."),
+});
 
 const CREATE_ERRORS = [
   "REQUEST_INVALID",
@@ -143,7 +147,7 @@ const stepRows = (ports: Pick<ConnectorDocumentPorts, "operate" | "document">): 
       method: "POST",
       scopes: ["documents:send"],
       request: { params: z.object({ documentId: uuid }) },
-      responses: { 200: { description: "The document as it is now.", schema: created } },
+      responses: { 200: { description: "The document as it is now.", schema: done } },
       handler: async (request) => {
         const { params, firm, caller, receivedAt } = request;
         const { replayed } = await ports.operate(
@@ -173,14 +177,14 @@ export const connectorDocumentRoutes = (ports: ConnectorDocumentPorts): readonly
     idempotency: "optional",
     summary: "Create a document, and send or stage it",
     description:
-      "The recipient is found by its ids, the e-invoice is made and judged by every rule, queued, retried and followed. With `delivery` stage it is made and judged all the same and then waits for send or cancel. The same Idempotency-Key with the same body, or the same body under the same externalId, answers 200 with the document as it is now and `replayed` true. Without the header the key is derived from customerRef and externalId.",
+      "The recipient is found by its ids, the e-invoice is made and judged by every rule, queued, retried and followed. With `delivery` stage it is made and judged all the same and then waits for send or cancel. The same Idempotency-Key with the same body, or the same body under the same externalId, answers 200 with the document as it is now and `replayed` true. Without the header the key is derived from customerRef and externalId. Members that are not read are named in `warning`; they do not tell one body from another.",
     request: { body: connectorCreateBody, body_bytes_max: LIMITS.request_body_bytes_max },
     responses: {
       201: { description: "It is on its way, or staged.", schema: created },
       200: { description: "It was created before.", schema: created },
     },
     errors: CREATE_ERRORS,
-    handler: async ({ body, caller, firm, idempotencyKey, receivedAt }) => {
+    handler: async ({ body, unread, caller, firm, idempotencyKey, receivedAt }) => {
       const reply = await ports.create(body, {
         firmId: firm.firmId,
         keyId: caller.keyId,
@@ -190,10 +194,12 @@ export const connectorDocumentRoutes = (ports: ConnectorDocumentPorts): readonly
       });
       const { id } = JSON.parse(reply.body) as { readonly id: string };
       const { links, ...shown } = await ports.document(customerOf(firm), id);
-      if (reply.replayed) return { status: 200, body: { ...shown, replayed: true, links } };
+      const warning = warningOfUnread(unread);
+      const said = warning === undefined ? {} : { warning };
+      if (reply.replayed) return { status: 200, body: { ...shown, replayed: true, ...said, links } };
       // Attempts may have begun since the commit; what this request has made is what it was then.
       const made = { state: "queued", statusReason: null, response: null, updatedAt: shown.createdAt } as const;
-      return { status: 201, body: { ...shown, ...made, replayed: false, links } };
+      return { status: 201, body: { ...shown, ...made, replayed: false, ...said, links } };
     },
   }),
   route({
