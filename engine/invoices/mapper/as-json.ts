@@ -3,6 +3,8 @@
  * @source spec/rulings.md, section 13, /payloads/convert
  */
 import { parseParticipantId, participantKey } from "../../base/ids.js";
+import { childElements } from "../../../validators/xml/tree.js";
+import type { XmlElement } from "../../../validators/xml/tree.js";
 import { buildInvoice } from "../build.js";
 import { invoiceField, invoiceOfBody } from "../connector/to-invoice.js";
 import type { Party } from "../draft.js";
@@ -59,6 +61,16 @@ const PROBLEM_OF: Readonly<Record<IssueCode, ProblemId | undefined>> = {
   // The Connector's service to create bodies, which an invoice as JSON does not have.
   FILLED_IN: undefined,
 };
+
+/**
+ * Elements without which an invoice would be another one, though its sums stay: to whom it is owed, a party, the VAT in
+ * a second currency; and how many of each are said elsewhere.
+ */
+const ANOTHER = [
+  ["PayeeParty", 0],
+  ["TaxRepresentativeParty", 0],
+  ["TaxTotal", 1],
+] as const;
 
 /** Members of the head that a create body has not. */
 const MORE: readonly CopiedRow[] = [["PaymentTerms/Note", "paymentTerms", "text"]];
@@ -133,14 +145,24 @@ export function invoiceOfUbl(
   locate: (source: string) => string,
 ): UblAsJson | Extract<MapOutput, { readonly kind: "unreadable" }> {
   try {
-    return asJson(new Collection(readUbl(rootOfXml(sourceText), own, MORE), own), own, locate);
+    const root = rootOfXml(sourceText);
+    const another = ANOTHER.filter(([name, said]) => elementsOf(root, name) > said).map(([name]) => name);
+    return asJson(new Collection(readUbl(root, own, MORE), own), another, { own, locate });
   } catch (error) {
     if (!(error instanceof UnreadableSource)) throw error;
     return { kind: "unreadable", ruleId: error.ruleId, message: error.message };
   }
 }
 
-function asJson(members: Collection, own: Party, locate: (source: string) => string): UblAsJson {
+const elementsOf = (root: XmlElement, name: string): number =>
+  childElements(root).filter(({ local }) => local === name).length;
+
+/** @param another  elements that make it another invoice */
+function asJson(
+  members: Collection,
+  another: readonly string[],
+  { own, locate }: { readonly own: Party; readonly locate: (source: string) => string },
+): UblAsJson {
   derive(members);
   const body = documentOf(members, textOf);
   const led = invoiceOfBody(body, undefined);
@@ -162,7 +184,9 @@ function asJson(members: Collection, own: Party, locate: (source: string) => str
     const ruleId = PROBLEM_OF[code];
     if (ruleId !== undefined) problems.add(invoiceField(field), ruleId, source === undefined ? "/" : locate(source));
   }
-  for (const source of members.unmapped) problems.add("document", "JSON-UNSAID", locate(source));
+  for (const source of another) problems.add("document", "JSON-OTHER", locate(source));
+  for (const source of members.unmapped)
+    if (!another.some((name) => source.startsWith(`${name}.`))) problems.add("document", "JSON-UNSAID", locate(source));
   const built = buildInvoice(invoice, own);
   // What the reader could not read is missing for the builder too: that is told once.
   const told = new Set(problems.found.map(({ field }) => field));

@@ -249,6 +249,35 @@ describe("POST /api/v1/payloads/convert, ubl to json", () => {
       (ubl) => ubl.replaceAll("<cbc:ID>S</cbc:ID>", "<cbc:ID>L</cbc:ID>"),
       [["JSON-SUMS", "items", "/Invoice/cac:InvoiceLine/cac:Item/cac:ClassifiedTaxCategory/cbc:ID"]],
     ],
+    [
+      "a payee, to whom the amount is owed",
+      (ubl) =>
+        ubl.replace(
+          "</cac:AccountingCustomerParty>",
+          "$&<cac:PayeeParty><cac:PartyName><cbc:Name>Faktor, a. s.</cbc:Name></cac:PartyName></cac:PayeeParty>",
+        ),
+      [["JSON-OTHER", "document", "/Invoice/cac:PayeeParty"]],
+    ],
+    [
+      "a tax representative of the seller",
+      (ubl) =>
+        ubl.replace(
+          "</cac:AccountingCustomerParty>",
+          "$&<cac:TaxRepresentativeParty><cac:PartyName><cbc:Name>Zástupca</cbc:Name></cac:PartyName></cac:TaxRepresentativeParty>",
+        ),
+      [["JSON-OTHER", "document", "/Invoice/cac:TaxRepresentativeParty"]],
+    ],
+    [
+      "VAT in a second currency",
+      (ubl) =>
+        ubl
+          .replace("</cbc:DocumentCurrencyCode>", "$&<cbc:TaxCurrencyCode>CZK</cbc:TaxCurrencyCode>")
+          .replace(
+            "</cac:TaxTotal>",
+            '$&<cac:TaxTotal><cbc:TaxAmount currencyID="CZK">500.00</cbc:TaxAmount></cac:TaxTotal>',
+          ),
+      [["JSON-OTHER", "document", "/Invoice/cac:TaxTotal"]],
+    ],
   ])("%s is 422, and the finding names the element", async (_, changed, expected) => {
     const ubl = await toUbl(JSON_INVOICE);
     expect(changed(ubl)).not.toBe(ubl);
