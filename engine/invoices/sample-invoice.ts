@@ -8,6 +8,9 @@ interface SampleInvoice {
   readonly receiver: ParticipantId;
   readonly senderName: string;
   readonly receiverName: string;
+  /** Company ids. @default made of the participants' */
+  readonly senderIco?: string;
+  readonly receiverIco?: string;
   readonly number: string;
   readonly issueDate: LocalDay;
   /** Invoice lines, at least 1. */
@@ -88,6 +91,7 @@ interface Party {
   readonly element: string;
   readonly participant: ParticipantId;
   readonly name: string;
+  readonly ico: string | undefined;
   readonly street: string;
   readonly city: string;
   readonly postalCode: string;
@@ -112,7 +116,7 @@ const party = (p: Party): string => {
       </cac:PartyTaxScheme>
       <cac:PartyLegalEntity>
         <cbc:RegistrationName>${escapeText(p.name)}</cbc:RegistrationName>
-        <cbc:CompanyID schemeID="0158">${value.slice(0, 8)}</cbc:CompanyID>
+        <cbc:CompanyID schemeID="0158">${p.ico ?? value.slice(0, 8)}</cbc:CompanyID>
       </cac:PartyLegalEntity>
       <cac:Contact>
         <cbc:Name>${p.contact.name}</cbc:Name>
@@ -166,7 +170,7 @@ export function sampleInvoice(request: SampleInvoice): string {
   <cbc:DocumentCurrencyCode>EUR</cbc:DocumentCurrencyCode>
   <cbc:BuyerReference>Purchasing 4100</cbc:BuyerReference>
   <cac:OrderReference><cbc:ID>PO-${request.issueDate.slice(0, 4)}-0815</cbc:ID></cac:OrderReference>
-${party({ element: "AccountingSupplierParty", participant: request.sender, name: request.senderName, street: "Obchodná 12", city: "Bratislava", postalCode: "811 06", contact: { name: "Jana Kováčová", telephone: "+421 2 5555 0101", mail: "fakturacia@odosielatel.example" } })}${party({ element: "AccountingCustomerParty", participant: request.receiver, name: request.receiverName, street: "Hlavná 48", city: "Košice", postalCode: "040 01", contact: { name: "Peter Horváth", telephone: "+421 55 555 0202", mail: "uctaren@prijemca.example" } })}  <cac:Delivery>
+${party({ element: "AccountingSupplierParty", participant: request.sender, name: request.senderName, ico: request.senderIco, street: "Obchodná 12", city: "Bratislava", postalCode: "811 06", contact: { name: "Jana Kováčová", telephone: "+421 2 5555 0101", mail: "fakturacia@odosielatel.example" } })}${party({ element: "AccountingCustomerParty", participant: request.receiver, name: request.receiverName, ico: request.receiverIco, street: "Hlavná 48", city: "Košice", postalCode: "040 01", contact: { name: "Peter Horváth", telephone: "+421 55 555 0202", mail: "uctaren@prijemca.example" } })}  <cac:Delivery>
     <cbc:ActualDeliveryDate>${request.issueDate}</cbc:ActualDeliveryDate>
     <cac:DeliveryLocation>
       <cac:Address>

@@ -11,6 +11,8 @@ export const demoInvoice = (clock: Clock, lines: number): string =>
     receiver: DEMO_FIRMS.receiver.participantId,
     senderName: DEMO_FIRMS.sender.name,
     receiverName: DEMO_FIRMS.receiver.name,
+    senderIco: DEMO_FIRMS.sender.ico,
+    receiverIco: DEMO_FIRMS.receiver.ico,
     number: `F-${newId(clock)}`,
     issueDate: bratislavaDay(clock.now()),
     lines,

@@ -113,6 +113,18 @@ describe("POST /api/v1/payloads/convert, ubl to json", () => {
     });
   });
 
+  test("the sandbox's sample invoice names the demo firms by their company ids, and its sender reads it as JSON", async () => {
+    const sample = await http("GET", `${t.sandbox.adminUrl}/admin/sandbox/invoice?lines=5`, {
+      authorization: `Bearer ${t.sandbox.admin.token}`,
+    });
+    expect(sample.status, sample.text).toBe(200);
+    const answer = await toJson(sample.text);
+    expect([answer.status, answer.json["document"]], answer.text).toMatchObject([
+      200,
+      { supplierIco: "99000017", receiverIco: "99000025" },
+    ]);
+  });
+
   test.each([
     ["credit_note", {}],
     ["self_billing", { receiverIcDph: "SK2020202020" }],
