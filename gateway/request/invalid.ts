@@ -41,8 +41,10 @@ const SIZE_WORDS: Readonly<Record<string, string>> = {
   file: "bytes",
 };
 
-/** Writes a path as `metadata.documentId` or `lines[3].quantity`; an empty path means the whole request. */
-/** @param prefix  what the whole is called */
+/**
+ * Writes a path as `metadata.documentId` or `lines[3].quantity`; an empty path means the whole request.
+ * @param prefix  what the whole is called
+ */
 export function memberPath(prefix: string, path: readonly PropertyKey[]): string {
   let field = "";
   for (const part of path)

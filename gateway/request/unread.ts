@@ -15,6 +15,11 @@ export function unreadMembers(came: unknown, read: unknown): readonly string[] {
   return unread;
 }
 
+/** Names come from the caller: repeated, letters of any language too, only when they look like names. */
+const NAME = /^[\p{L}\p{N}_-]+$/u;
+const shown = (name: string): string =>
+  NAME.test(name) ? firstChars(name, LIMITS.invoice_name_chars_max) : "(unnamed)";
+
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;
 
@@ -27,7 +32,7 @@ function collect(
   if (!isObject(came) || !isObject(read)) return;
   for (const [name, member] of Object.entries(came)) {
     if (unread.length === LIMITS.findings_max) return;
-    const at = [...path, Array.isArray(came) ? Number(name) : firstChars(name, LIMITS.invoice_name_chars_max)];
+    const at = [...path, Array.isArray(came) ? Number(name) : shown(name)];
     if (Object.hasOwn(read, name)) collect(unread, at, { came: member, read: read[name] });
     else unread.push(memberPath("body", at));
   }

@@ -316,7 +316,7 @@ export async function readConsentStatus(
         {
           firmId: binding?.firmId ?? firmId ?? null,
           customerReference: customerReference ?? null,
-          // Whoever has withdrawn is asked again by a new invitation, not by one from before.
+          // An invitation from before, which can still be accepted, does not hide that the firm has withdrawn.
           after: binding?.state === "revoked" ? binding.updatedAt.getTime() : null,
         },
         clock.now(),

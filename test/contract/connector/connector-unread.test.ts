@@ -73,6 +73,15 @@ describe.each(serverForms)("unread members of a create body over %s", (form) => 
     ]);
   });
 
+  test("an unread member whose name is no word is told of without its name", async () => {
+    const names = { "": 1, "x, y": 2, "lines[0].x": 3, "a\nb": 4, "\u202Ec": 5, "\u001B[31m": 6 };
+    const answer = await create(invoice({ lines: [{ ...LINE, "": 1 }], ...names }));
+    expect([answer.status, answer.json["warning"]]).toEqual([
+      201,
+      `These members are not read: lines[0].(unnamed), ${Array(6).fill("(unnamed)").join(", ")}.`,
+    ]);
+  });
+
   test("unread members do not tell one body from another: a repeat with others is one, and each is told of its own", async () => {
     const body = invoice();
     const first = await create({ ...body, foo: 1 });
