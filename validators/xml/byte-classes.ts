@@ -55,6 +55,14 @@ export const NAME_BYTES = table([
   [1, [0x80, 0xff]],
 ]);
 
+/** Bytes with which a name, or the half of one behind its colon, may begin (1). */
+export const NAME_START_BYTES = table([
+  [1, [0x41, 0x5a]],
+  [1, [0x61, 0x7a]],
+  [1, "_"],
+  [1, [0x80, 0xff]],
+]);
+
 /** White space of XML. */
 export const SPACE_BYTES = table([[1, " \t\n\r"]]);
 

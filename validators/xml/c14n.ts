@@ -56,9 +56,10 @@ export function compareCodePoints(left: string, right: string): number {
 /** Surrogates stand for code points above every other UTF-16 unit. */
 const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit);
 
+const NONE: readonly string[] = [];
+
 class Writer {
-  // Bounded by the nodes of the tree.
-  readonly #parts: string[] = [];
+  #text = "";
   readonly #options: C14nOptions;
   /** Prefixes of the PrefixList. */
   readonly #listed: ReadonlySet<string>;
@@ -74,7 +75,7 @@ class Writer {
   }
 
   text(): string {
-    return this.#parts.join("");
+    return this.#text;
   }
 
   /** Writes the element at the end of the path, in the scope of those before it. */
@@ -92,22 +93,22 @@ class Writer {
   #element(element: XmlElement, inScope: Iterable<string>, inherited: readonly XmlAttribute[]): void {
     const name = element.prefix === "" ? element.local : `${element.prefix}:${element.local}`;
     const mark = this.#rendered.mark;
-    this.#parts.push("<", name);
+    this.#text += `<${name}`;
     this.#namespaces(element, inScope);
     this.#attributes(inherited.length === 0 ? element.attributes : [...inherited, ...element.attributes]);
-    this.#parts.push(">");
+    this.#text += ">";
     for (const child of element.children) this.#child(child);
-    this.#parts.push("</", name, ">");
+    this.#text += `</${name}>`;
     this.#rendered.undo(mark);
   }
 
   #child(node: XmlNode): void {
     switch (node.kind) {
       case "text":
-        this.#parts.push(escapeText(node.value));
+        this.#text += escapeText(node.value);
         return;
       case "comment":
-        if (this.#options.comments === true) this.#parts.push("<!--", escapeCarriageReturn(node.value), "-->");
+        if (this.#options.comments === true) this.#text += `<!--${escapeCarriageReturn(node.value)}-->`;
         return;
       case "element":
         if (node !== this.#options.omit) this.#inner(node);
@@ -118,34 +119,44 @@ class Writer {
   #inner(element: XmlElement): void {
     const mark = this.#scope.mark;
     this.#scope.declare(element.declarations);
-    const isInclusive = this.#options.method === "inclusive";
-    const declared = element.declarations.map(({ prefix }) => prefix);
-    this.#element(element, isInclusive ? declared : declared.filter((prefix) => this.#listed.has(prefix)), []);
+    this.#element(element, this.#declared(element), []);
     this.#scope.undo(mark);
   }
 
+  /** Prefixes that the element declares and that are rendered where they are declared. */
+  #declared({ declarations }: XmlElement): readonly string[] {
+    if (declarations.length === 0) return NONE;
+    const prefixes = declarations.map(({ prefix }) => prefix);
+    return this.#options.method === "inclusive" ? prefixes : prefixes.filter((prefix) => this.#listed.has(prefix));
+  }
+
   #namespaces(element: XmlElement, inScope: Iterable<string>): void {
-    const wanted = new Set(inScope);
+    const fresh: string[] = [];
+    for (const prefix of inScope) this.#bindIfFresh(prefix, fresh);
     if (this.#options.method === "exclusive") {
-      wanted.add(element.prefix);
-      for (const attribute of element.attributes) if (attribute.prefix !== "") wanted.add(attribute.prefix);
+      this.#bindIfFresh(element.prefix, fresh);
+      for (const { prefix } of element.attributes) if (prefix !== "") this.#bindIfFresh(prefix, fresh);
     }
-    const fresh: [string, string][] = [];
-    for (const prefix of wanted) {
-      const ns = this.#scope.get(prefix) ?? "";
-      if (prefix !== "xml" && ns !== (this.#rendered.get(prefix) ?? "")) fresh.push([prefix, ns]);
+    if (fresh.length > 1) fresh.sort(compareCodePoints);
+    for (const prefix of fresh) {
+      const ns = escapeAttribute(this.#scope.get(prefix) ?? "");
+      this.#text += prefix === "" ? ` xmlns="${ns}"` : ` xmlns:${prefix}="${ns}"`;
     }
-    fresh.sort(([left], [right]) => compareCodePoints(left, right));
-    for (const [prefix, ns] of fresh) {
-      this.#parts.push(prefix === "" ? ' xmlns="' : ` xmlns:${prefix}="`, escapeAttribute(ns), '"');
-      this.#rendered.bind(prefix, ns);
-    }
+  }
+
+  /** Notes a prefix that means something else here than where it was last written. */
+  #bindIfFresh(prefix: string, fresh: string[]): void {
+    const ns = this.#scope.get(prefix) ?? "";
+    if (prefix === "xml" || ns === (this.#rendered.get(prefix) ?? "")) return;
+    this.#rendered.bind(prefix, ns);
+    fresh.push(prefix);
   }
 
   #attributes(attributes: readonly XmlAttribute[]): void {
     const sorted = attributes.length < 2 ? attributes : [...attributes].sort(byExpandedName);
     for (const { prefix, local, value } of sorted) {
-      this.#parts.push(prefix === "" ? ` ${local}="` : ` ${prefix}:${local}="`, escapeAttribute(value), '"');
+      const written = escapeAttribute(value);
+      this.#text += prefix === "" ? ` ${local}="${written}"` : ` ${prefix}:${local}="${written}"`;
     }
   }
 }

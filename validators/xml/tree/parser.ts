@@ -1,5 +1,6 @@
 /** The parser behind tree.ts: one pass over the octets, a stack instead of recursion. */
-import { isUtf8 } from "node:buffer";
+import { isAscii, isUtf8 } from "node:buffer";
+import { NAME_BYTES, NAME_START_BYTES, SPACE_BYTES } from "../byte-classes.js";
 import { Bindings } from "./bindings.js";
 import { codePointIsXmlChar, isQualifiedName } from "./characters.js";
 import type {
@@ -13,6 +14,8 @@ import type {
   XmlRefused,
   XmlTreeLimits,
 } from "./nodes.js";
+import { spelled, spelling } from "./spellings.js";
+import type { Spelling } from "./spellings.js";
 
 const XML_NS = "http://www.w3.org/XML/1998/namespace";
 const XMLNS_NS = "http://www.w3.org/2000/xmlns/";
@@ -57,11 +60,13 @@ function guarded<T>(parse: () => T): T | XmlRefused {
 }
 
 // One character per octet: offsets are byte offsets, and the expressions below see ASCII structure only.
-const NAME = /[A-Za-z_\x80-\xff][A-Za-z0-9._\-\x80-\xff]*(?::[A-Za-z_\x80-\xff][A-Za-z0-9._\-\x80-\xff]*)?/y;
-const SPACE = /[ \t\r\n]*/y;
 const DECLARATION =
   /<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.0"|'1\.0')(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*(?:"([A-Za-z0-9._-]+)"|'([A-Za-z0-9._-]+)'))?(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\r\n]*\?>/y;
 const FORBIDDEN = /[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]/g;
+const FORBIDDEN_IN_ASCII = /[\x00-\x08\x0b\x0c\x0e-\x1f]/g;
+const [COLON, EQUALS, GREATER, SLASH] = [0x3a, 0x3d, 0x3e, 0x2f];
+/** Attributes of one element that are compared with each other one by one; a set costs more than so few do. */
+const COMPARED_MAX = 8;
 const REFERENCE = /&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#x([0-9A-Fa-f]{1,6}));|&/g;
 const NAMED: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
@@ -70,7 +75,7 @@ type Unfinished<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer It
 
 interface Open {
   readonly element: Unfinished<XmlElement>;
-  readonly name: string;
+  readonly name: Spelling;
   /** What was bound before its own declarations. */
   readonly mark: number;
 }
@@ -78,14 +83,32 @@ interface Open {
 class TreeParser {
   readonly #source: string;
   readonly #limits: XmlTreeLimits;
+  /** Asked once of the whole document, so that hardly any text is looked through for what it does not have. */
+  readonly #has: {
+    readonly high: boolean;
+    readonly references: boolean;
+    readonly returns: boolean;
+    readonly breaks: boolean;
+    readonly cdataEnds: boolean;
+  };
   #at = 0;
+  /** Where the next `<` is, behind the start of the last attribute value; -1 where none is left. */
+  #nextLess = 0;
   #elements = 0;
   #declarations = 0;
   readonly #scope = new Bindings();
   readonly #open: Open[] = [];
 
   constructor(bytes: Uint8Array, limits: XmlTreeLimits) {
-    this.#source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+    const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+    this.#source = source;
+    this.#has = {
+      high: !isAscii(bytes),
+      references: source.includes("&"),
+      returns: source.includes("\r"),
+      breaks: ["\n", "\r", "\t"].some((character) => source.includes(character)),
+      cdataEnds: source.includes("]]>"),
+    };
     this.#limits = limits;
     this.#scope.bind("xml", XML_NS);
   }
@@ -167,10 +190,10 @@ class TreeParser {
     const stop = this.#source.indexOf("<", start);
     if (stop < 0) this.#refuse("malformed");
     const raw = this.#source.slice(start, stop);
-    const forbidden = raw.indexOf("]]>");
+    const forbidden = this.#has.cdataEnds ? raw.indexOf("]]>") : -1;
     if (forbidden >= 0) this.#refuse("malformed", start + forbidden);
     this.#at = stop;
-    appendText(parent, this.#expand(lineEnds(raw), start), start);
+    appendText(parent, this.#expand(this.#has.returns ? lineEnds(raw) : raw, start), start);
   }
 
   #cdata(parent: Unfinished<XmlElement>): void {
@@ -197,20 +220,19 @@ class TreeParser {
     this.#at += 1;
     const name = this.#name();
     const { attributes, declarations } = this.#attributes();
-    const empty = this.#source[this.#at] === "/";
+    const empty = this.#source.charCodeAt(this.#at) === SLASH;
     if (empty) this.#at += 1;
-    if (this.#source[this.#at] !== ">") this.#refuse("malformed");
+    if (this.#source.charCodeAt(this.#at) !== GREATER) this.#refuse("malformed");
     this.#at += 1;
 
     const parent = this.#open.at(-1);
     const { mark } = this.#scope;
     this.#scope.declare(declarations);
-    const { prefix, local } = split(name);
     const element: Unfinished<XmlElement> = {
       kind: "element",
-      prefix,
-      local,
-      ns: this.#resolve(prefix, start),
+      prefix: name.prefix,
+      local: name.local,
+      ns: this.#resolve(name.prefix, start),
       attributes,
       declarations,
       children: [],
@@ -229,9 +251,9 @@ class TreeParser {
 
   #endTag(current: Open): void {
     this.#at += 2;
-    if (this.#name() !== current.name) this.#refuse("malformed");
+    if (this.#name().name !== current.name.name) this.#refuse("malformed");
     this.#space();
-    if (this.#source[this.#at] !== ">") this.#refuse("malformed");
+    if (this.#source.charCodeAt(this.#at) !== GREATER) this.#refuse("malformed");
     this.#at += 1;
     current.element.end = this.#at;
     this.#scope.undo(current.mark);
@@ -241,22 +263,23 @@ class TreeParser {
   #attributes(): { readonly attributes: Unfinished<XmlAttribute>[]; readonly declarations: NamespaceDeclaration[] } {
     const attributes: Unfinished<XmlAttribute>[] = [];
     const declarations: NamespaceDeclaration[] = [];
-    const names = new Set<string>();
+    // Bounded by XmlTreeLimits.
+    const names: Spelling[] = [];
     for (;;) {
       const before = this.#at;
       this.#space();
-      const next = this.#source[this.#at];
-      if (next === ">" || next === "/") return { attributes, declarations };
+      const next = this.#source.charCodeAt(this.#at);
+      if (next === GREATER || next === SLASH) return { attributes, declarations };
       if (this.#at === before) this.#refuse("malformed");
       const start = this.#at;
       const name = this.#name();
       const value = this.#attributeValue();
-      if (names.has(name)) this.#refuse("duplicate_attribute", start);
-      names.add(name);
-      if (names.size > this.#limits.attributes) this.#refuse("attributes", start);
-      const { prefix, local } = split(name);
-      if (name === "xmlns" || prefix === "xmlns") {
-        declarations.push(this.#declared(prefix === "" ? "" : local, value, start));
+      for (const other of names) if (other.name === name.name) this.#refuse("duplicate_attribute", start);
+      names.push(name);
+      if (names.length > this.#limits.attributes) this.#refuse("attributes", start);
+      const { prefix, local } = name;
+      if (name.name === "xmlns" || prefix === "xmlns") {
+        declarations.push(this.#declared(prefix === "" ? "" : local, spelled(value), start));
       } else {
         attributes.push({ prefix, local, ns: "", value });
       }
@@ -265,19 +288,21 @@ class TreeParser {
 
   #attributeValue(): string {
     this.#space();
-    if (this.#source[this.#at] !== "=") this.#refuse("malformed");
+    const source = this.#source;
+    if (source.charCodeAt(this.#at) !== EQUALS) this.#refuse("malformed");
     this.#at += 1;
     this.#space();
-    const quote = this.#source[this.#at];
+    const quote = source[this.#at];
     if (quote !== '"' && quote !== "'") return this.#refuse("malformed");
     const start = this.#at + 1;
-    const stop = this.#source.indexOf(quote, start);
+    const stop = source.indexOf(quote, start);
     if (stop < 0) this.#refuse("malformed");
-    const raw = this.#source.slice(start, stop);
-    if (raw.includes("<")) this.#refuse("malformed", start);
+    if (this.#nextLess < start) this.#nextLess = source.indexOf("<", start);
+    if (this.#nextLess >= 0 && this.#nextLess < stop) this.#refuse("malformed", start);
+    const raw = source.slice(start, stop);
     this.#at = stop + 1;
     // Literal white space becomes a space before references are replaced: `&#10;` stays a line feed.
-    return this.#expand(/[\t\r\n]/.test(raw) ? lineEnds(raw).replace(/[\t\n]/g, " ") : raw, start);
+    return this.#expand(this.#has.breaks ? lineEnds(raw).replace(/[\t\n]/g, " ") : raw, start);
   }
 
   #declared(prefix: string, ns: string, at: number): NamespaceDeclaration {
@@ -298,20 +323,37 @@ class TreeParser {
 
   #checkExpandedNames(attributes: readonly XmlAttribute[], at: number): void {
     if (attributes.length < 2) return;
-    const names = new Set(attributes.map((attribute) => `${attribute.ns}\n${attribute.local}`));
-    if (names.size !== attributes.length) this.#refuse("duplicate_attribute", at);
+    if (attributes.length > COMPARED_MAX) {
+      const names = new Set(attributes.map((attribute) => `${attribute.ns}\n${attribute.local}`));
+      if (names.size !== attributes.length) this.#refuse("duplicate_attribute", at);
+      return;
+    }
+    for (const [index, { ns, local }] of attributes.entries())
+      for (let other = index + 1; other < attributes.length; other += 1)
+        if (attributes[other]?.local === local && attributes[other]?.ns === ns) this.#refuse("duplicate_attribute", at);
   }
 
   /** A qualified name; `<!` and `<?` end here, with the fault that names them. */
-  #name(): string {
-    NAME.lastIndex = this.#at;
-    const match = NAME.exec(this.#source);
-    if (match === null) return this.#refuse(this.#markupFault());
-    this.#at = NAME.lastIndex;
-    if (this.#source[this.#at] === ":") this.#refuse("namespace");
-    const name = decoded(match[0]);
-    if (name.length !== match[0].length && !isQualifiedName(name)) this.#refuse("malformed");
-    return name;
+  #name(): Spelling {
+    const source = this.#source;
+    const start = this.#at;
+    if (NAME_START_BYTES[source.charCodeAt(start)] !== 1) return this.#refuse(this.#markupFault());
+    let colon = false;
+    let at = start + 1;
+    for (let code = source.charCodeAt(at); NAME_BYTES[code] === 1; code = source.charCodeAt(at)) {
+      if (code === COLON) {
+        if (colon || NAME_START_BYTES[source.charCodeAt(at + 1)] !== 1) break;
+        colon = true;
+      }
+      at += 1;
+    }
+    this.#at = at;
+    if (source.charCodeAt(at) === COLON) this.#refuse("namespace");
+    const raw = source.slice(start, at);
+    if (!this.#has.high) return spelling(raw);
+    const name = decoded(raw);
+    if (name.length !== raw.length && !isQualifiedName(name)) this.#refuse("malformed");
+    return spelling(name);
   }
 
   #markupFault(): XmlFault {
@@ -321,14 +363,12 @@ class TreeParser {
   }
 
   #space(): void {
-    SPACE.lastIndex = this.#at;
-    SPACE.exec(this.#source);
-    this.#at = SPACE.lastIndex;
+    while (SPACE_BYTES[this.#source.charCodeAt(this.#at)] === 1) this.#at += 1;
   }
 
   #expand(raw: string, at: number): string {
-    const text = decoded(raw);
-    if (!text.includes("&")) return text;
+    const text = this.#has.high ? decoded(raw) : raw;
+    if (!this.#has.references || !text.includes("&")) return text;
     return text.replace(REFERENCE, (_, named?: string, decimal?: string, hex?: string) => {
       if (named !== undefined) return NAMED[named] ?? this.#refuse("entity", at);
       const code = decimal !== undefined ? Number.parseInt(decimal, 10) : Number.parseInt(hex ?? "", 16);
@@ -337,8 +377,9 @@ class TreeParser {
   }
 
   #checkCharacters(length: number): void {
-    FORBIDDEN.lastIndex = 0;
-    const match = FORBIDDEN.exec(length === this.#source.length ? this.#source : this.#source.slice(0, length));
+    const forbidden = this.#has.high ? FORBIDDEN : FORBIDDEN_IN_ASCII;
+    forbidden.lastIndex = 0;
+    const match = forbidden.exec(length === this.#source.length ? this.#source : this.#source.slice(0, length));
     if (match !== null) this.#refuse("character", match.index);
   }
 
@@ -355,11 +396,6 @@ const decoded = (octets: string): string =>
   /[\x80-\xff]/.test(octets) ? Buffer.from(octets, "latin1").toString("utf8") : octets;
 
 const lineEnds = (text: string): string => (text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text);
-
-function split(name: string): { readonly prefix: string; readonly local: string } {
-  const colon = name.indexOf(":");
-  return colon < 0 ? { prefix: "", local: name } : { prefix: name.slice(0, colon), local: name.slice(colon + 1) };
-}
 
 /** A CDATA section and the text around it are one text node; a comment between two texts keeps them apart. */
 function appendText(parent: Unfinished<XmlElement>, value: string, start: number): void {
