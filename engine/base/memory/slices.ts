@@ -60,6 +60,11 @@ export async function joinInSlices(pieces: readonly Uint8Array[]): Promise<Buffe
       await ownTurn();
       sinceTurn = piece.length;
     }
+    if (piece.length <= LIMITS.payload_slice_bytes) {
+      joined.set(piece, at);
+      at += piece.length;
+      continue;
+    }
     await inSlices(piece, (slice) => {
       joined.set(slice, at);
       at += slice.length;
@@ -83,6 +88,10 @@ export async function hashPieces(pieces: readonly Uint8Array[]): Promise<Hash> {
     if (sinceTurn > LIMITS.payload_slice_bytes && sinceTurn > piece.length) {
       await ownTurn();
       sinceTurn = piece.length;
+    }
+    if (piece.length <= LIMITS.payload_slice_bytes) {
+      hash.update(piece);
+      continue;
     }
     await inSlices(piece, (slice) => {
       hash.update(slice);

@@ -111,10 +111,8 @@ export function createEvidenceJournal(ports: {
       offset += written.length;
       return row;
     });
-    // Few octets are written at once: a piece by itself is a call of the system for each.
-    const isLarge = batch.some(({ written }) => written.length > LIMITS.payload_slice_bytes);
-    if (isLarge && store.putPieces !== undefined) await store.putPieces(object, pieces);
-    else await store.put(object, await joinInSlices(pieces));
+    if (store.putPieces === undefined) await store.put(object, await joinInSlices(pieces));
+    else await store.putPieces(object, pieces);
     batch.forEach(({ resolve }, index) => {
       resolve(entries[index] as NewEvidence);
     });

@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
 import { hashPieces, sha256InSlices } from "../../base/memory/slices.js";
 
 export const EVIDENCE_FORMAT = "kurier-evidence-1";
@@ -138,26 +139,54 @@ HEADER.write(octal(0, 8), 108, "latin1");
 HEADER.write(octal(0, 8), 116, "latin1");
 HEADER.write("        0", 148, "latin1");
 HEADER.write("ustar\u000000", 257, "latin1");
-const sumOf = (bytes: Uint8Array): number => bytes.reduce((sum, byte) => sum + byte, 0);
-const HEADER_SUM = sumOf(HEADER);
 
-function tarHeader(path: string, length: number, at: Instant): Buffer {
-  const header = Buffer.from(HEADER);
-  header.write(path, 0, 100, "latin1");
-  header.write(octal(length, 12), 124, "latin1");
-  header.write(octal(Math.floor(at / 1000), 12), 136, "latin1");
-  const sum = HEADER_SUM + sumOf(header.subarray(0, Math.min(path.length, 100))) + sumOf(header.subarray(124, 148));
-  header.write(`${octal(sum, 7)} `, 148, "latin1");
-  return header;
+function sumOf(bytes: Buffer, from: number, to: number): number {
+  let sum = 0;
+  for (let at = from; at < to; at += 1) sum += bytes[at] ?? 0;
+  return sum;
+}
+const HEADER_SUM = sumOf(HEADER, 0, BLOCK);
+
+/** One file of a tar. */
+interface TarEntry {
+  readonly path: string;
+  readonly bytes: Uint8Array;
 }
 
-function tarEntry(path: string, bytes: Uint8Array, at: Instant): Uint8Array[] {
-  return [tarHeader(path, bytes.length, at), bytes, Buffer.alloc(padded(bytes.length) - bytes.length)];
+/** Writes the header of a file at a place in a tar. */
+function writeTarHeader(tar: Buffer, place: number, { path, bytes }: TarEntry, at: Instant): void {
+  HEADER.copy(tar, place);
+  const name = tar.write(path, place, 100, "latin1");
+  tar.write(octal(bytes.length, 12) + octal(Math.floor(at / 1000), 12), place + 124, "latin1");
+  const sum = HEADER_SUM + sumOf(tar, place, place + name) + sumOf(tar, place + 124, place + 148);
+  tar.write(`${octal(sum, 7)} `, place + 148, "latin1");
+}
+
+/**
+ * The files one behind the other. Few octets are one piece, since each piece is a call for every hash that it is part
+ * of; many are not copied.
+ */
+function tarPieces(entries: readonly TarEntry[], at: Instant): readonly Uint8Array[] {
+  const length = entries.reduce((sum, { bytes }) => sum + BLOCK + padded(bytes.length), 0);
+  if (length > LIMITS.payload_slice_bytes)
+    return entries.flatMap((entry) => {
+      const header = Buffer.alloc(BLOCK);
+      writeTarHeader(header, 0, entry, at);
+      return [header, entry.bytes, Buffer.alloc(padded(entry.bytes.length) - entry.bytes.length)];
+    });
+  const tar = Buffer.alloc(length);
+  let place = 0;
+  for (const entry of entries) {
+    writeTarHeader(tar, place, entry, at);
+    tar.set(entry.bytes, place + BLOCK);
+    place += BLOCK + padded(entry.bytes.length);
+  }
+  return [tar];
 }
 
 /** A record as a segment of a tar. */
 export interface WrittenEvidence {
-  /** The segment; its large pieces are the record's parts themselves. */
+  /** The segment; the pieces of a large one are the record's parts themselves. */
   readonly pieces: readonly Uint8Array[];
   /** Octets of all pieces. */
   readonly length: number;
@@ -177,7 +206,7 @@ export async function writeEvidence({ facts, parts }: EvidenceRecord): Promise<W
       name,
       file: `${facts.id}/${name}`,
       bytes: bytes.length,
-      sha256: sha256 ?? (await sha256InSlices(bytes)),
+      sha256: sha256 ?? (bytes.length > LIMITS.payload_slice_bytes ? await sha256InSlices(bytes) : sha256Hex(bytes)),
       ...(sealed === undefined ? {} : { sealed }),
     });
   const manifest: Manifest = {
@@ -187,10 +216,13 @@ export async function writeEvidence({ facts, parts }: EvidenceRecord): Promise<W
     parts: listed,
   };
   const text = Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`);
-  const pieces = [
-    ...tarEntry(`${facts.id}/manifest.json`, text, facts.requestAt),
-    ...parts.flatMap(({ name, bytes }) => tarEntry(`${facts.id}/${name}`, bytes, facts.requestAt)),
-  ];
+  const pieces = tarPieces(
+    [
+      { path: `${facts.id}/manifest.json`, bytes: text },
+      ...parts.map(({ name, bytes }) => ({ path: `${facts.id}/${name}`, bytes })),
+    ],
+    facts.requestAt,
+  );
   const hash = await hashPieces(pieces);
   return {
     pieces,

@@ -32,6 +32,22 @@ async function openDraft(draft: string): Promise<{ readonly file: FileHandle; re
   throw file.status === "rejected" ? file.reason : (folder as PromiseRejectedResult).reason;
 }
 
+/** Writes the pieces one behind the other: a call of the system takes many, and says how far it came. */
+async function writePieces(file: FileHandle, pieces: readonly Uint8Array[]): Promise<void> {
+  let rest = pieces.filter((piece) => piece.length > 0);
+  while (rest.length > 0) rest = behind(rest, (await file.writev(rest)).bytesWritten);
+}
+
+/** What is left of the pieces when so many octets of them are written. */
+function behind(pieces: readonly Uint8Array[], written: number): Uint8Array[] {
+  let left = written;
+  for (const [index, piece] of pieces.entries()) {
+    if (left < piece.length) return [piece.subarray(left), ...pieces.slice(index + 1)];
+    left -= piece.length;
+  }
+  return [];
+}
+
 /**
  * @param root absolute; made when it is not there. Several processes may share it.
  */
@@ -60,7 +76,7 @@ export function openFileEvidence(root: string): EvidenceStore {
     // Each step is a way to a thread and back, which takes longer than the step: what need not follow goes together.
     const { file, folder } = await openDraft(draft);
     try {
-      for (const piece of Buffer.isBuffer(bytes) ? [bytes] : bytes) await file.writeFile(piece);
+      await writePieces(file, Buffer.isBuffer(bytes) ? [bytes] : bytes);
       await file.sync();
       // A link is exclusive and shows the whole file or none: a crash leaves a draft, never half an object.
       await link(draft, path).catch((error: unknown) => assertSame(error, ref, path));

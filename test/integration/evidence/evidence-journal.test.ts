@@ -145,7 +145,7 @@ describe("the evidence journal", () => {
     const broken = createEvidenceJournal({
       sql: db.sql,
       clock,
-      store: { ...store, put: () => Promise.reject(new Error("disk full")) },
+      store: { ...store, putPieces: () => Promise.reject(new Error("disk full")) },
     });
     await expect(broken.store(entry())).rejects.toThrow("disk full");
     expect(await evidenceHead(db.sql)).toEqual(before);
@@ -187,13 +187,13 @@ describe("large evidence", () => {
 
   test("a large record goes to the store in its pieces and not as a copy, and is found as it was", async () => {
     const given = heavy();
-    let pieces: readonly Uint8Array[] = [];
+    const pieces: Uint8Array[] = [];
     const kept = createEvidenceJournal({
       ...{ sql: db.sql, clock },
       store: {
         ...store,
         putPieces: async (ref, all) => {
-          pieces = all;
+          pieces.push(...all);
           await store.putPieces?.(ref, all);
         },
       },

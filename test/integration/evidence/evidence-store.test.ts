@@ -147,6 +147,18 @@ describe("the file form", () => {
   });
 });
 
+describe("the file form, of an object in pieces", () => {
+  test("thousands of pieces, also empty ones, are stored one behind the other", async () => {
+    const root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
+    const pieces = Array.from({ length: 5_000 }, (_, i) => randomBytes(i % 7));
+    const whole = Buffer.concat(pieces);
+    const ref = evidenceRef(whole, STORED_AT);
+    await openFileEvidence(root).putPieces?.(ref, pieces);
+    expect(readFileSync(join(root, ref)).equals(whole)).toBe(true);
+    rmSync(root, { recursive: true, force: true });
+  });
+});
+
 describe("the file form, when no more files may be open", () => {
   let root: string;
   beforeEach(() => {
