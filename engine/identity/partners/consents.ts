@@ -226,9 +226,9 @@ export interface ConsentAnswer {
 
 /**
  * What became of an answer. `accepted`, `declined`: it counts now. `already`: it was answered so before, and nothing
- * changed. `expired`, `withdrawn` (its key has ended or lost a scope), `unavailable` (the integrator may not act for
- * firms): it cannot be accepted any more. `unknown`: there is no such offer for this firm. A declined offer that is
- * accepted stays `declined`, and the other way round.
+ * changed. `expired`, `withdrawn` (its key has ended or lost a scope, or the firm has withdrawn its consent since),
+ * `unavailable` (the integrator may not act for firms): it cannot be accepted any more. `unknown`: there is no such
+ * offer for this firm. A declined offer that is accepted stays `declined`, and the other way round.
  */
 export type ConsentOutcome = OfferAnswer;
 
@@ -316,7 +316,7 @@ export async function readConsentStatus(
         {
           firmId: binding?.firmId ?? firmId ?? null,
           customerReference: customerReference ?? null,
-          // An invitation from before, which can still be accepted, does not hide that the firm has withdrawn.
+          // An older one to another company under the same name does not hide that the firm has withdrawn.
           after: binding?.state === "revoked" ? binding.updatedAt.getTime() : null,
         },
         clock.now(),

@@ -18,7 +18,7 @@ export const REQUESTED_INTERFACES = ["enterprise_api", "sapi", "connector", "all
 export type RequestedInterface = (typeof REQUESTED_INTERFACES)[number];
 
 /**
- * The last two are in no row: they are told from an offer's end and its key when it is read.
+ * The last two are no status of a row: they are told from its end, a withdrawal since, and its key when it is read.
  * @source spec/rulings.md, section 8
  */
 export const OFFER_STATUSES = ["issued", "viewed", "accepted", "declined", "expired", "withdrawn"] as const;

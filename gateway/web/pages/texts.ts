@@ -155,7 +155,10 @@ export const TEXTS = {
     "This invitation has expired. Ask for a new one.",
     "Platnosť výzvy sa skončila. Požiadajte o novú.",
   ),
-  consent_withdrawn: row("The partner has withdrawn this invitation.", "Partner túto výzvu stiahol."),
+  consent_withdrawn: row(
+    "This invitation holds no more. Ask for a new one.",
+    "Táto výzva už neplatí. Požiadajte o novú.",
+  ),
   consent_unavailable: row(
     "This partner may not act for firms at present. Nothing was changed.",
     "Tento partner teraz nesmie konať za firmy. Nič sa nezmenilo.",

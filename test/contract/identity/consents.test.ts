@@ -440,6 +440,35 @@ describe.each(serverForms)("the %s form", (form) => {
       const own = await newFirmKey(t, client.firmId);
       expect((await api(t, own.token, "GET /account")).json["firm"]).toMatchObject({ peppolId: client.participantId });
     });
+
+    // enterprise.md, States: required is "not connected or needs a new invitation", pending is "an invitation … in progress"
+    test("a withdrawal ends the open invitations of that integrator to that firm, and no other one", async () => {
+      const [partner, client] = await accepted();
+      const [other, ours] = [await newPartner(t), await newClient(t)];
+      const unbound = { state: "required", scopes: [], interfaces: [] } as const;
+      await bindClient(t, other, client, unbound);
+      await bindClient(t, partner, ours, unbound);
+      const made = async (by: Partner, to: Client, changes = {}): Promise<string> =>
+        String((await offer(by, to, changes)).json["id"]);
+      const ended = [
+        await made(partner, client, { customerReference: "K-7" }),
+        await made(partner, client, { targetIdentifier: client.dic }),
+      ];
+      const [theirs, another] = [await made(other, client), await made(partner, ours)];
+      const named = async (): Promise<unknown> =>
+        (await api(t, partner.key.token, "GET /firms/consent-status?customerReference=K-7")).json["state"];
+      expect(await named()).toBe("pending");
+      await withdraw(t, partner, client);
+      expect(await named()).toBe("required");
+      for (const id of ended) {
+        expect((await api(t, partner.key.token, `GET /consent-offers/${id}`)).json["status"]).toBe("withdrawn");
+        expect(await answerOffer(t, id, client.firmId)).toBe("withdrawn");
+      }
+      expect((await statusOf(partner, client))["state"]).toBe("revoked");
+      expect(await answerOffer(t, theirs, client.firmId)).toBe("accepted");
+      expect(await answerOffer(t, another, ours.firmId)).toBe("accepted");
+      expect(await answerOffer(t, await made(partner, client), client.firmId)).toBe("accepted");
+    });
   });
 
   describe("firms", () => {

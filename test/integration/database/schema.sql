@@ -174,6 +174,7 @@ table consent_offer
   decided_at timestamp with time zone
   created_at timestamp with time zone not null
   expires_at timestamp with time zone not null
+  withdrawn_at timestamp with time zone
   constraint consent_offer_check: CHECK ((expires_at > created_at))
   constraint consent_offer_check1: CHECK (((status = ANY (ARRAY['accepted'::text, 'declined'::text])) = (decided_at IS NOT NULL)))
   constraint consent_offer_check2: CHECK (((decided_at IS NULL) = (firm_id IS NULL)))
@@ -504,6 +505,7 @@ table firm_binding
   index firm_binding_firm: CREATE INDEX firm_binding_firm ON public.firm_binding USING btree (firm_id)
   trigger firm_binding_changed: CREATE TRIGGER firm_binding_changed AFTER INSERT OR DELETE OR UPDATE ON public.firm_binding FOR EACH ROW EXECUTE FUNCTION announce_firm_binding()
   trigger firm_binding_ended: CREATE TRIGGER firm_binding_ended AFTER UPDATE OF state ON public.firm_binding FOR EACH ROW WHEN (((new.state = 'revoked'::text) AND (old.state <> 'revoked'::text))) EXECUTE FUNCTION end_onboarding_of_binding()
+  trigger firm_binding_ended_offers: CREATE TRIGGER firm_binding_ended_offers AFTER UPDATE OF state ON public.firm_binding FOR EACH ROW WHEN (((new.state = 'revoked'::text) AND (old.state <> 'revoked'::text))) EXECUTE FUNCTION end_offers_of_binding()
 
 table firm_key_made
   firm_id uuid not null
@@ -2928,6 +2930,18 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.end_offers_of_binding()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update consent_offer as o set withdrawn_at = new.updated_at
+    from firm as f
+    where f.id = new.firm_id and o.integrator_id = new.integrator_id and o.target_identifier in (f.ico, f.dic)
+      and o.status in ('issued', 'viewed') and o.expires_at > new.updated_at and o.withdrawn_at is null;
+  return null;
+end $function$
+
 CREATE OR REPLACE FUNCTION public.end_onboarding_of_binding()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3950,6 +3964,7 @@ CREATE OR REPLACE FUNCTION public.offer_status(p_offer consent_offer, p_now time
 AS $function$
   select case
     when p_offer.status in ('accepted', 'declined') then p_offer.status
+    when p_offer.withdrawn_at is not null then 'withdrawn'
     when p_offer.expires_at <= p_now then 'expired'
     when not offer_key_holds(p_offer) then 'withdrawn'
     else p_offer.status
