@@ -369,6 +369,27 @@ describe.each(serverForms)("White Label in the %s form", (form) => {
     expect((await register(wishOf(other))).status).toBe(201);
   });
 
+  test("one company has one customerRef among registrations and customers, whichever is first", async () => {
+    const note = (dic: string, customerRef: string): Promise<HttpAnswer> => {
+      const body = { dic, customerRef, relationship: "represented", companyEmail: "firma@firma.example" };
+      return call("POST /customers", { ...body, customerAuthorization: "Mandát" }, { "idempotency-key": randomUUID() });
+    };
+    const taken = [409, "CUSTOMER_REF_CONFLICT", "customerRef"];
+    const [registered, noted] = [newDic(), newDic()];
+    expect((await register(wishOf(registered))).status).toBe(201);
+    expect(refusalOf(await note(registered, "another name"))).toEqual(taken);
+    expect((await note(noted, `ref-${noted}`)).status).toBe(201);
+    expect(refusalOf(await register(wishOf(noted, { customerRef: "a third name" })))).toEqual(taken);
+    expect((await register(wishOf(noted))).status).toBe(201);
+    const theirs = await tokenOf(t, (await newPartner(t)).key);
+    const body = { dic: noted, customerRef: "their own name", relationship: "represented" };
+    const theirNote = await api(t, theirs, "POST /customers", {
+      body: { ...body, companyEmail: "firma@firma.example", customerAuthorization: "Mandát" },
+      headers: { "idempotency-key": randomUUID() },
+    });
+    expect(theirNote.status).toBe(201);
+  });
+
   // "POST /customers … separate Idempotency-Key"; rulings: "GET /customers → {customers,nextCursor}"
   test("a key of a registration is another than the same key of a customer, and customers are listed page by page", async () => {
     const theirs = await tokenOf(t, (await newPartner(t)).key);

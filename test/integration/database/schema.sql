@@ -1285,6 +1285,7 @@ table white_label_customer
   constraint white_label_customer_integrator_id_dic_key: UNIQUE (integrator_id, dic)
   constraint white_label_customer_integrator_id_idempotency_key_key: UNIQUE (integrator_id, idempotency_key)
   index white_label_customer_list: CREATE INDEX white_label_customer_list ON public.white_label_customer USING btree (integrator_id, id)
+  trigger white_label_customer_name: CREATE TRIGGER white_label_customer_name BEFORE INSERT ON public.white_label_customer FOR EACH ROW EXECUTE FUNCTION refuse_second_white_label_name()
 
 table white_label_operation
   id uuid not null
@@ -1333,6 +1334,7 @@ table white_label_operation
   index white_label_operation_open: CREATE UNIQUE INDEX white_label_operation_open ON public.white_label_operation USING btree (participant_key) WHERE (status = ANY (ARRAY['processing'::text, 'smp_succeeded'::text, 'manual_review'::text]))
   index white_label_operation_ref: CREATE UNIQUE INDEX white_label_operation_ref ON public.white_label_operation USING btree (integrator_id, customer_ref) WHERE ((status = ANY (ARRAY['processing'::text, 'smp_succeeded'::text, 'manual_review'::text])) AND (operation_type <> 'migration_out'::text))
   index white_label_operation_review: CREATE INDEX white_label_operation_review ON public.white_label_operation USING btree (updated_at DESC) WHERE (status = 'manual_review'::text)
+  trigger white_label_operation_name: CREATE TRIGGER white_label_operation_name BEFORE INSERT ON public.white_label_operation FOR EACH ROW WHEN ((new.operation_type <> 'migration_out'::text)) EXECUTE FUNCTION refuse_second_white_label_name()
 
 table white_label_participant
   id uuid not null
@@ -2424,17 +2426,10 @@ begin
   end if;
   perform 1 from white_label_customer c where c.integrator_id = v_new.integrator_id
     and (c.customer_ref = v_new.customer_ref or c.dic = v_new.dic);
-  if not found then
-    perform 1 from white_label_operation o where o.integrator_id = v_new.integrator_id
-      and o.customer_ref = v_new.customer_ref and o.status in ('processing', 'smp_succeeded', 'manual_review')
-      and o.dic <> v_new.dic;
+  if found or white_label_name_differs(v_new.integrator_id, v_new.customer_ref, v_new.dic) then
+    return query select 'ref_conflict', null::uuid;
+    return;
   end if;
-  if not found then
-    perform 1 from firm_binding b join firm f on f.id = b.firm_id
-      where b.integrator_id = v_new.integrator_id and b.customer_ref = v_new.customer_ref
-      and f.dic is distinct from v_new.dic;
-  end if;
-  if found then return query select 'ref_conflict', null::uuid; return; end if;
   v_new.body_sha256 := p_body_sha256;
   insert into white_label_customer select v_new.*;
   return query select 'created', v_new.id;
@@ -2504,11 +2499,10 @@ begin
     perform 1 from white_label_operation o where o.integrator_id = v_new.integrator_id
       and o.customer_ref = v_new.customer_ref and o.status in ('processing', 'smp_succeeded', 'manual_review');
   end if;
-  if not found then
-    perform 1 from white_label_customer c
-      where c.integrator_id = v_new.integrator_id and c.customer_ref = v_new.customer_ref and c.dic <> v_new.dic;
+  if found or white_label_name_differs(v_new.integrator_id, v_new.customer_ref, v_new.dic) then
+    return query select 'ref_conflict', null::uuid;
+    return;
   end if;
-  if found then return query select 'ref_conflict', null::uuid; return; end if;
   v_new.secret_sealed := p_secret;
   v_new.body_sealed := p_body;
   insert into white_label_operation select v_new.*;
@@ -4489,6 +4483,19 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.refuse_second_white_label_name()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform 1 from integrator where id = new.integrator_id for update;
+  if white_label_name_differs(new.integrator_id, new.customer_ref, new.dic) then
+    raise exception 'one customerRef is one company' using errcode = 'unique_violation';
+  end if;
+  return new;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.release_node(p_node text)
  RETURNS TABLE(id uuid)
  LANGUAGE sql
@@ -5329,5 +5336,29 @@ AS $function$
     join firm as f on f.id = b.firm_id
     where b.integrator_id = p_integrator and b.firm_id = p_firm and b.state = 'active' and 'enterprise' = any (b.interfaces)
       and b.scopes && array['webhooks:read', 'webhooks:write'] and (f.sandbox or i.production_authorized)
+  )
+$function$
+
+CREATE OR REPLACE FUNCTION public.white_label_name_differs(p_integrator uuid, p_customer_ref text, p_dic text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (
+    select 1 from white_label_customer c
+    where c.integrator_id = p_integrator and c.customer_ref = p_customer_ref and c.dic <> p_dic
+  ) or exists (
+    select 1 from white_label_customer c
+    where c.integrator_id = p_integrator and c.dic = p_dic and c.customer_ref <> p_customer_ref
+  ) or exists (
+    select 1 from white_label_operation o
+    where o.integrator_id = p_integrator and o.status in ('processing', 'smp_succeeded', 'manual_review')
+      and (o.customer_ref = p_customer_ref) <> (o.dic = p_dic)
+  ) or exists (
+    select 1 from firm_binding b join firm f on f.id = b.firm_id
+    where b.integrator_id = p_integrator and b.customer_ref = p_customer_ref and f.dic is distinct from p_dic
+  ) or exists (
+    select 1 from firm f join firm_binding b on b.firm_id = f.id
+    where f.dic = p_dic and b.integrator_id = p_integrator and b.customer_ref <> p_customer_ref
   )
 $function$

@@ -21,6 +21,7 @@ import { attributeOf, childrenNamed, onlyChild, parseXml, textOf } from "../../.
 import { http, MASTER_KEY, startTestEngine } from "../../support/engines/engine.js";
 import type { HttpAnswer, TestEngine } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
+import { overlap } from "../../support/database/overlap.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { api, faultOf, newPartner, tokenOf } from "../../support/callers/partners.js";
@@ -484,6 +485,52 @@ describe("who binds what the registry has done", () => {
         ${`0245:${dic}`}, 'a@b.example', now() - interval '1 second', now(), now(), now())`;
     await eventually("a process has bound it", async () => (await statusOf(id)) === "succeeded");
     expect([(await operation(id))["error"], writes(dic)]).toEqual([null, []]);
+  });
+});
+
+describe("one company under two names", () => {
+  const row = (dic: string, customerRef: string) => ({
+    id: randomUUID(),
+    integrator_id: partner.integratorId,
+    idempotency_key: randomUUID(),
+    customer_ref: customerRef,
+    dic,
+    company_email: "firma@firma.example",
+    created_at: "2026-11-20T09:00:00Z",
+  });
+  /** The call that notes a customer. */
+  const noting = (dic: string, customerRef: string): string => {
+    const more = { relationship: "represented", customer_authorization: "Mandát" };
+    const json = JSON.stringify({ ...row(dic, customerRef), ...more });
+    return `(select outcome from create_white_label_customer('${json}', sha256('x')))`;
+  };
+  /** The call that writes a registration, under review so that no engine carries it out. */
+  const wishing = (dic: string, customerRef: string): string => {
+    const more = { operation_type: "registration", status: "manual_review", version: 1 };
+    const times = { participant_key: `0245:${dic}`, updated_at: "2026-11-20T09:00:00Z" };
+    const json = JSON.stringify({ ...row(dic, customerRef), ...more, ...times });
+    return `(select outcome from create_white_label_operation('${json}', null, null, false, null))`;
+  };
+
+  test.each([
+    ["a customer before a registration", noting, wishing],
+    ["a registration before a customer", wishing, noting],
+  ] as const)("two at once, %s: the second has no other name for the company", async (_, first, second) => {
+    const [dic, same] = [newDic(), newDic()];
+    expect(await overlap(db, first(dic, "name one"), second(dic, "name two"))).toEqual(["created", "ref_conflict"]);
+    expect(await overlap(db, first(same, `ref-${same}`), second(same, `ref-${same}`))).toEqual(["created", "created"]);
+    await db.sql`delete from white_label_operation where dic = ${dic}`;
+    await db.sql`delete from white_label_customer where dic = ${dic}`;
+  });
+
+  test("the database refuses a second name, whoever writes it", async () => {
+    const dic = newDic();
+    await overlap(db, noting(dic, `ref-${dic}`));
+    await expect(db.sql`
+      insert into white_label_operation (id, integrator_id, operation_type, status, version, customer_ref, dic,
+        participant_key, company_email, created_at, updated_at)
+      values (${randomUUID()}, ${partner.integratorId}, 'registration', 'manual_review', 1, 'another', ${dic},
+        ${`0245:${dic}`}, 'a@b.example', now(), now())`).rejects.toMatchObject({ code: "23505" });
   });
 });
 
