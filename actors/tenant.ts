@@ -13,18 +13,22 @@ import type {
   ParticipantFault,
   TenantPorts,
 } from "../engine/identity/registration.js";
+import { endCustomerBy } from "../engine/identity/white-label/customers.js";
+import type { EndingCustomer } from "../engine/identity/white-label/customers.js";
 import { participantKey } from "../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 type NewIntegrator = { readonly name: string };
 type Approval = Parameters<typeof decideProductionBy>[1];
 type ApprovalOutcome = Awaited<ReturnType<typeof decideProductionBy>>;
+type CustomerEnd = Awaited<ReturnType<typeof endCustomerBy>>;
 type KeyOutcome = Awaited<ReturnType<typeof createKey>>;
 
 type TenantProtocol = {
   readonly CreateFirm: { readonly ask: NewTenantFirm; readonly reply: MadeFirm | ParticipantFault };
   readonly CreateIntegrator: { readonly ask: NewIntegrator; readonly reply: MadeIntegrator };
   readonly DecideProduction: { readonly ask: Approval; readonly reply: ApprovalOutcome };
+  readonly EndCustomer: { readonly ask: EndingCustomer; readonly reply: CustomerEnd };
   readonly CreateKey: { readonly ask: NewKey; readonly reply: KeyOutcome };
 };
 
@@ -39,6 +43,7 @@ export const tenantKind = (ports: TenantPorts): TenantKind => ({
     CreateFirm: async (_, firm) => ({ reply: await makeFirm(ports, firm) }),
     CreateIntegrator: async (_, integrator) => ({ reply: await makeIntegrator(ports, integrator) }),
     DecideProduction: async (_, approval) => ({ reply: await decideProductionBy(ports, approval) }),
+    EndCustomer: async (_, ending) => ({ reply: await endCustomerBy(ports, ending) }),
     CreateKey: async (_, key) => ({ reply: await createKey(ports, key) }),
   },
 });
@@ -49,18 +54,21 @@ export interface Tenants {
   makeIntegrator(integrator: NewIntegrator): Promise<MadeIntegrator>;
   /** Approves an integrator for production, or takes that back, for a reason that is written down. */
   decideProduction(approval: Approval): Promise<ApprovalOutcome>;
+  /** Ends a customer of White Label, for a reason that is written down. */
+  endCustomer(ending: EndingCustomer): Promise<CustomerEnd>;
   /** @throws Refusal REQUEST_INVALID for a wrong allowlist */
   makeKey(key: NewKey): Promise<KeyOutcome>;
 }
 
 /**
  * The operators' operations, each in the turn of its tenant. A firm that does not exist yet takes turns under its
- * participant, a new integrator under its name.
+ * participant, a new integrator under its name, a customer of White Label under its id.
  */
 export const tenantsThroughActors = (actors: ActorSystem, kind: TenantKind): Tenants => ({
   makeFirm: (firm) => actors.ask(kind, `participant/${participantKey(firm.participantId)}`, "CreateFirm", firm),
   makeIntegrator: (integrator) => actors.ask(kind, `name/${integrator.name}`, "CreateIntegrator", integrator),
   decideProduction: (approval) => actors.ask(kind, approval.id, "DecideProduction", approval),
+  endCustomer: (ending) => actors.ask(kind, `customer/${ending.id}`, "EndCustomer", ending),
   makeKey: (key) =>
     actors.ask(kind, "firmId" in key.owner ? key.owner.firmId : key.owner.integratorId, "CreateKey", key),
 });

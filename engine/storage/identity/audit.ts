@@ -48,6 +48,7 @@ export const AUDIT_EVENTS = [
   "white_label.requested",
   "white_label.vouched",
   "white_label.ended",
+  "white_label.customer_ended",
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 

@@ -361,3 +361,32 @@ export async function findWhiteLabelCustomer(
     where id = ${id} and integrator_id = ${integratorId}`;
   return rows[0];
 }
+
+/** What came of the end of a customer: `in_use` where its company is bound, or being bound, under its name. */
+export type CustomerEnd = "ended" | "in_use" | "unknown";
+
+/** Takes a customer away, with an entry in the audit of its integrator. */
+export async function endWhiteLabelCustomer(sql: Sql, id: string, audit: AuditStamp): Promise<CustomerEnd> {
+  const rows = await sql<{ readonly outcome: CustomerEnd }[]>`
+    with found as (
+      select c.id, c.integrator_id, c.customer_ref, c.dic, exists (
+        select 1 from firm_binding b join firm f on f.id = b.firm_id
+        where b.integrator_id = c.integrator_id and b.customer_ref = c.customer_ref and f.dic = c.dic
+          and b.state <> 'revoked'
+      ) or exists (
+        select 1 from white_label_operation o
+        where o.integrator_id = c.integrator_id and o.customer_ref = c.customer_ref and o.dic = c.dic
+          and o.status in ('processing', 'smp_succeeded', 'manual_review')
+      ) as in_use
+      from white_label_customer c where c.id = ${id} for update
+    ), ended as (
+      delete from white_label_customer c using found where c.id = found.id and not found.in_use
+      returning c.id, c.integrator_id, c.customer_ref, c.dic
+    ), noted as (
+      select append_audit(${stampParameter(sql, audit)}, 'white_label.customer_ended', null, integrator_id,
+        'white_label_customer', id::text, jsonb_build_object('customerRef', customer_ref, 'dic', dic)) from ended
+    )
+    select case when (select count(*) from noted) = 1 then 'ended'
+      when exists (select 1 from found where in_use) then 'in_use' else 'unknown' end as outcome`;
+  return rows[0]?.outcome ?? "unknown";
+}

@@ -4,7 +4,7 @@ import { stampParameter } from "../identity/audit.js";
 import type { AuditStamp } from "../identity/audit.js";
 import type { Json, Sql } from "../sql.js";
 
-/** What operators do at the console. */
+/** What operators do at the console, and by commands for which they say why. */
 const OPERATOR_EVENTS = [
   "operator.signed_in",
   "operator.unmasked",
@@ -18,6 +18,7 @@ const OPERATOR_EVENTS = [
   "operator.consent_withdrawn",
   "operator.integrator_approved",
   "operator.integrator_withdrawn",
+  "operator.customer_ended",
   "operator.failed",
 ] as const;
 export type OperatorEvent = (typeof OPERATOR_EVENTS)[number];

@@ -1,4 +1,4 @@
-/** `kurier white-label …`: operators' view of White Label, and the end of a review. */
+/** `kurier white-label …`: operators' view of White Label, and the end of a review or of a customer. */
 import { registrationKind, registrationsThroughActors } from "../../../actors/registration.js";
 import { whiteLabelKind, whiteLabelThroughActors } from "../../../actors/registry/white-label.js";
 import { startActors } from "../../../actors/system.js";
@@ -20,6 +20,7 @@ import { openWhiteLabelRegistry } from "../../start/white-label.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command, ExitCode } from "../command.js";
 import { withDatabase } from "../database.js";
+import { withTenants } from "../identity.js";
 import { complain, print, printRow, readStandardInput } from "../terminal.js";
 
 /** What a refusal ends the command with, and what an operator is told; all others may be repeated later. */
@@ -145,5 +146,36 @@ const listCommand: Command = {
   },
 };
 
+/** What an operator is told of a customer that was not ended. */
+const STAYS = {
+  in_use: "The customer's company is registered, or is being registered, under its customerRef; the customer stays.",
+  unknown: "There is no customer of this id.",
+} as const;
+
+const endCustomerCommand: Command = {
+  name: "white-label end-customer",
+  summary: "End a customer that was noted with a wrong tax id, so that its customerRef is free again.",
+  usage: [
+    'kurier white-label end-customer ID --reason "WHY"',
+    "ID is the customer's, as POST and GET /customers show it to its integrator, who can note the right one afterwards.",
+    "One whose company is registered under its customerRef stays. Its name and tax id are kept in the integrator's audit, the reason in the operators' record.",
+  ],
+  run: async (args) => {
+    const { values, options } = parseArguments(args, { options: ["reason"], words: 1 });
+    const id = parseUuid(values[0] ?? "");
+    if (id === undefined) throw new UsageError("Name one customer by its id.");
+    const reason = (options.get("reason") ?? "").trim();
+    if (reason === "" || reason.length > LIMITS.console_reason_chars_max)
+      throw new UsageError(`--reason must say why, in at most ${LIMITS.console_reason_chars_max} characters.`);
+    const outcome = await withTenants(loadConfig(), (tenants) => tenants.endCustomer({ id, reason }));
+    if (outcome !== "ended") {
+      complain(STAYS[outcome]);
+      return EXIT.failed;
+    }
+    print(JSON.stringify({ id, status: outcome }, null, 2));
+    return EXIT.ok;
+  },
+};
+
 /** Commands of White Label. */
-export const whiteLabelCommands: readonly Command[] = [listCommand, vouchCommand, releaseCommand];
+export const whiteLabelCommands: readonly Command[] = [listCommand, vouchCommand, releaseCommand, endCustomerCommand];

@@ -247,6 +247,11 @@ const operation = async (id: unknown): Promise<Record<string, unknown>> =>
 const statusOf = async (id: unknown): Promise<unknown> =>
   (await db.sql`select status from white_label_operation where id = ${String(id)}`)[0]?.["status"];
 const writes = (dic: string): string[] => smp.calls.filter((call) => call.startsWith("PUT") && call.includes(dic));
+/** An entry of the operators' record, but for its event. */
+const noted = (reason: string, refusal?: string) => ({
+  ...{ actor: "operator", integrator: null },
+  metadata: { reason, ...(refusal === undefined ? {} : { refusal }) },
+});
 const release = (id: unknown): Promise<HttpAnswer> =>
   http("POST", `${node().sandbox.adminUrl}/admin/white-label/operations/${String(id)}/release`, {
     authorization: `Bearer ${node().sandbox.admin.token}`,
@@ -532,6 +537,47 @@ describe("one company under two names", () => {
       values (${randomUUID()}, ${partner.integratorId}, 'registration', 'manual_review', 1, 'another', ${dic},
         ${`0245:${dic}`}, 'a@b.example', now(), now())`).rejects.toMatchObject({ code: "23505" });
   });
+});
+
+test("kurier white-label end-customer frees the name of a customer with a wrong tax id, for a reason, and keeps one that is registered", async () => {
+  const [wrong, right] = [newDic(), newDic()];
+  const note = async (dic: string): Promise<readonly [number, string]> => {
+    const body = { ...wishOf(right), dic, relationship: "represented", customerAuthorization: "Mandát 17/2027" };
+    const headers = { "idempotency-key": randomUUID() };
+    const { status, json } = await api(node(), tokens[0], "POST /customers", { body, headers });
+    return [status, String(json["id"])];
+  };
+  const [, first] = await note(wrong);
+  expect((await note(right))[0]).toBe(409);
+  const ended = await kurier("end-customer", first, "--reason", "a typing error");
+  expect([ended.status, ended.err], ended.out).toEqual([EXIT.ok, ""]);
+  const [status, second] = await note(right);
+  expect([status, (await post("registrations", wishOf(right))).status]).toEqual([201, 201]);
+  const refused = [
+    await kurier("end-customer", second, "--reason", "why"),
+    await kurier("end-customer", first, "--reason", "why"),
+  ];
+  expect(refused.map((one) => [one.status, one.err])).toEqual([
+    [EXIT.failed, expect.stringContaining("the customer stays")],
+    [EXIT.failed, "There is no customer of this id.\n"],
+  ]);
+  for (const args of [[first], ["x", "--reason", "why"]])
+    expect((await kurier("end-customer", ...args)).status).toBe(EXIT.usage);
+  expect(
+    await db.sql`
+      select event, actor_type as actor, integrator_id as integrator, metadata from audit_entry
+      where target_type = 'white_label_customer' order by position`,
+  ).toEqual([
+    { event: "operator.customer_ended", ...noted("a typing error") },
+    {
+      ...{ event: "white_label.customer_ended", actor: "operator", integrator: partner.integratorId },
+      metadata: { customerRef: `ref-${right}`, dic: wrong },
+    },
+    { event: "operator.customer_ended", ...noted("why") },
+    { event: "operator.failed", ...noted("why", "WHITE_LABEL_STATE") },
+    { event: "operator.customer_ended", ...noted("why") },
+    { event: "operator.failed", ...noted("why", "NOT_FOUND") },
+  ]);
 });
 
 test("a participant leaves with the code of the other SMP", async () => {

@@ -55,6 +55,7 @@ const TAKEN: Readonly<Record<string, readonly string[]>> = {
   "white-label list": NONE,
   "white-label release": [ID],
   "white-label vouch": [ID],
+  "white-label end-customer": [ID],
   "pki init": NONE,
   "pki show": NONE,
   top: NONE,
