@@ -78,7 +78,7 @@ const sendBody = z.object({
       .refine(isStorable, "must lie in the years 1 to 9999, in a zone of at most 14 hours")
       .meta({ format: "date-time" })
       .optional()
-      .describe("ISO 8601 date-time."),
+      .describe("ISO 8601 date-time; without a zone it is UTC."),
   }),
   payload: text("UBL XML text, not base64."),
   payloadFormat: z.literal("XML"),

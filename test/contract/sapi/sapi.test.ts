@@ -389,6 +389,19 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       ]);
     });
 
+    // sapi.md, Send request: "ISO 8601 date-time"; rulings.md §1: "Time: ISO 8601 UTC"
+    test.each([
+      ["2026-11-20T09:00:00", "2026-11-20T09:00:00.000Z"],
+      ["2026-11-20T09:00:00+01:00", "2026-11-20T08:00:00.000Z"],
+      ["2026-07-20T09:00:00.123456", "2026-07-20T09:00:00.123Z"],
+    ])("creationDateTime %s is kept as %s: without a zone it is UTC", async (creationDateTime, kept) => {
+      const sent = await send(t.sandbox, sender, parts(xml(), { creationDateTime }));
+      expect(sent.status, sent.text).toBe(202);
+      const rows = await t.db.sql<{ readonly at: Date }[]>`
+        select creation_date_time as at from document where id = ${String(sent.json["providerDocumentId"])}`;
+      expect(rows[0]?.at.toISOString()).toBe(kept);
+    });
+
     test("payloadFormat is not XML; payloadEncoding is not UTF-8; checksum is not the digest of the payload", async () => {
       expect(codes(await send(t.sandbox, sender, { ...parts(), payloadFormat: "JSON" }))).toEqual([
         400,
