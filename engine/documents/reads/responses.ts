@@ -35,8 +35,10 @@ interface ResponseView {
   readonly outcome: string | null;
   /** How far ours has come; null for a received one. */
   readonly delivery: "sent" | "queued" | "failed" | null;
-  /** When a received one says that it was made, else when it came; when the firm gave its own. */
+  /** When a received one was told, as in events and on the Connector, or came; when the firm gave its own. */
   readonly respondedAt: string;
+  /** When it says that it was made; null where it does not say it with a zone. */
+  readonly issuedAt: string | null;
 }
 
 /** The answers to a document, oldest first. @throws Refusal NOT_FOUND, TEMPORARY */
@@ -63,6 +65,8 @@ async function toSent({ sql, sealer, validators }: ResponsePorts, id: string): P
     const facts = await validators.response(payload);
     const answer = facts?.answer;
     const said = [answer?.description, ...(answer?.reasons ?? []).map(({ text }) => text)];
+    // The row has the day alone, which is what puts answers in order; a time without a zone is no instant.
+    const issued = issueInstant(facts?.issueDate, facts?.issueTime);
     const reason = [...new Set(said)].filter((text) => text !== undefined).join(" ");
     views.push({
       id: row.id,
@@ -72,8 +76,8 @@ async function toSent({ sql, sealer, validators }: ResponsePorts, id: string): P
       applied: row.outcome === "applied",
       outcome: row.outcome,
       delivery: null,
-      // The row has the day alone, which is what puts answers in order; a time without a zone is no instant.
-      respondedAt: isoInstant(issueInstant(facts?.issueDate, facts?.issueTime) ?? row.receivedAt),
+      respondedAt: isoInstant(row.at),
+      issuedAt: issued === undefined ? null : isoInstant(issued),
     });
   }
   return views;
@@ -91,5 +95,6 @@ async function toReceived(sql: Sql, id: ReceivedDocumentId): Promise<ResponseVie
     outcome: null,
     delivery: isLostResponse(status) ? ("failed" as const) : RESPONSE_DELIVERY[status],
     respondedAt: isoInstant(createdAt),
+    issuedAt: isoInstant(createdAt),
   }));
 }

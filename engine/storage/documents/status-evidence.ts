@@ -86,7 +86,8 @@ export async function findOwedMls(sql: Sql, receivedId: string): Promise<OwedMls
 interface SealedResponse extends SealedStatus {
   /** Null while it is not followed yet. */
   readonly outcome: string | null;
-  readonly receivedAt: Instant;
+  /** When it was told in the timeline, which is the time of its event; of one that does not count, when it came. */
+  readonly at: Instant;
 }
 
 /** The newest answers to a document, oldest first. @param documentId  whose it is has been checked */
@@ -94,15 +95,16 @@ export async function listReceivedResponses(sql: Sql, documentId: string, limit:
   const rows = await sql<
     (SealedRow & {
       readonly outcome: string | null;
-      readonly received_at: Date;
+      readonly at: Date;
     })[]
   >`
-    select id, code, payload_key_id, payload_sealed, payload_sha256, outcome, received_at
+    select id, code, payload_key_id, payload_sealed, payload_sha256, outcome,
+      case when outcome = 'applied' then handled_at else received_at end as at
     from inbound_status where document_id = ${documentId} and kind = 'invoice_response'
     order by received_at desc, id desc limit ${limit}`;
   return rows.reverse().map((row) => ({
     ...sealedOf(row),
     outcome: row.outcome,
-    receivedAt: row.received_at.getTime(),
+    at: row.at.getTime(),
   }));
 }

@@ -53,7 +53,10 @@ const response = z.object({
   delivery: z.enum(["sent", "queued", "failed"]).nullable().describe("How far the firm's own has come."),
   respondedAt: z.iso
     .datetime()
-    .describe("When a received one says that it was made, else when it came; when the firm gave its own."),
+    .describe(
+      "When a received one was told, as in its event, or came where it does not count; when the firm gave its own.",
+    ),
+  issuedAt: z.iso.datetime().nullable().describe("When it says that it was made; null where it does not say it."),
 });
 
 const answerRows = (ports: HandlingPorts): readonly Route[] => [

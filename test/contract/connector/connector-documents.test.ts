@@ -314,6 +314,15 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
       state: "delivered",
       response: { status: "accepted", direction: "received", reason: "ok" },
     });
+    // shapes §9: one and the same on every surface, to an integrator and to the firm.
+    const asFirm = { authorization: `Bearer ${token}`, "x-firm-id": t.sandbox.sender.firmId };
+    const { json: listed } = await http(
+      "GET",
+      `${t.sandbox.baseUrl}/documents/${String(sent.json["id"])}/responses`,
+      asFirm,
+    );
+    const [row] = listed["responses"] as Body[];
+    expect(row?.["respondedAt"]).toBe((answered["response"] as Body)["respondedAt"]);
     expect((await call("GET", `/documents/${id}?${as(BUYER)}`)).json["response"]).toMatchObject({
       status: "accepted",
       direction: "sent",

@@ -80,8 +80,9 @@ describe.each(serverForms)("handling documents over %s", (form) => {
       applied: expect.any(Boolean) as boolean,
       outcome: told["outcome"],
       delivery: null,
+      respondedAt: INSTANT,
       // What the buyer said, in whole seconds as the response has them.
-      respondedAt: `${String(answer.json["respondedAt"]).slice(0, 19)}.000Z`,
+      issuedAt: `${String(answer.json["respondedAt"]).slice(0, 19)}.000Z`,
     });
     await eventually("it counts", async () => {
       const [row] = (await asSeller(`GET /documents/${sent}/responses`)).json["responses"] as Row[];
@@ -98,6 +99,7 @@ describe.each(serverForms)("handling documents over %s", (form) => {
         outcome: null,
         delivery: expect.stringMatching(/^(sent|queued)$/) as string,
         respondedAt: answer.json["respondedAt"],
+        issuedAt: answer.json["respondedAt"],
       },
     ]);
   });
