@@ -96,6 +96,7 @@ export const DASHBOARDS = {
         rateOrNone("kurier_received_verdicts_total", "verdict"),
         "{{verdict}}",
       ]),
+      panel("Received, not judged and held back", "short", ["max(kurier_received_held_overdue)", "documents"]),
       panel("Lateness of the Box, p99", "s", [orZero(quantile(0.99, "kurier_box_claim_lateness_seconds")), "p99"]),
       panel("Registrations", "short", [orNone("max by (state) (kurier_registrations_state)", "state"), "{{state}}"]),
       panel("Service messages", "ops", [
@@ -104,6 +105,10 @@ export const DASHBOARDS = {
       ]),
       panel("Evidence written", "ops", [rate("kurier_evidence_writes_total", "outcome"), "{{outcome}}"]),
       panel("Writing evidence, p99", "s", [quantile(0.99, "kurier_evidence_write_duration_seconds"), "p99"]),
+      panel("Evidence that cannot be read", "ops", [
+        rateOrNone("kurier_evidence_unreadable_total", "cause"),
+        "{{cause}}",
+      ]),
     ],
   },
   webhooks: {
@@ -138,10 +143,16 @@ export const DASHBOARDS = {
       panel("Garbage collection", "percentunit", [rate("kurier_nodejs_gc_duration_seconds_sum", "kind"), "{{kind}}"]),
       panel("Threads at work", "percentunit", ["max by (lane) (kurier_worker_pool_utilisation_ratio)", "{{lane}}"]),
       panel("Documents waiting for a thread", "short", ["max by (lane) (kurier_worker_queue_depth)", "{{lane}}"]),
+      panel("Threads replaced", "ops", [rateOrNone("kurier_worker_restarts_total", "reason"), "{{reason}}"]),
       panel("Validation, p99", "s", [quantile(0.99, "kurier_validation_duration_seconds", "lane, le"), "{{lane}}"]),
       panel("Actors", "short", ["sum by (kind) (kurier_actors_active)", "{{kind}}"]),
+      panel("Actors that crashed", "ops", [rateOrNone("kurier_actor_crashes_total", "kind"), "{{kind}}"]),
       panel("Streams: unfinished messages", "short", [
         "max by (stream) (kurier_stream_pending_messages)",
+        "{{stream}}",
+      ]),
+      panel("Streams: messages given up", "ops", [
+        rateOrNone("kurier_stream_messages_dropped_total", "stream"),
         "{{stream}}",
       ]),
       panel("Stale writes refused", "ops", [rateOrNone("kurier_fencing_rejections_total", "kind"), "{{kind}}"]),

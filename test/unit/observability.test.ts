@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-import { written } from "../../deploy/grafana/dashboards.mjs";
+import { DASHBOARDS, written } from "../../deploy/grafana/dashboards.mjs";
 import { LOG_EVENTS } from "../../engine/base/log-events.js";
 import { METRICS, createMetrics } from "../../engine/base/metrics.js";
 import { ROOT } from "../support/sources.js";
@@ -20,6 +20,8 @@ const EXPRESSIONS = [
 
 const found = (text: string, pattern: RegExp): readonly string[] =>
   [...text.matchAll(pattern)].map(([, name = ""]) => name);
+const exprsOf = ({ targets }: { readonly targets: readonly (readonly [expr: string, legend: string])[] }) =>
+  targets.map(([expr]) => expr);
 const ALERTS = found(alerts, /^ +- alert: (\w+)$/gm);
 
 test("alerts, recorded rules and dashboards ask only for metrics that the engine exposes", async () => {
@@ -43,6 +45,28 @@ test("every alert has a section of the runbook that its link leads to, and the r
 test("every alert is tested twice: on the series that it is for, and just below its bound", () => {
   const tests = found(read("deploy/prometheus/alerts.test.yml"), /^ +- name: (\w+ [\w ]+)$/gm);
   expect(tests).toEqual(ALERTS.flatMap((name) => [`${name} fires`, `${name} is quiet`]));
+});
+
+test("what an alert asks for is on a panel of a dashboard, where its course can be seen when it fires", () => {
+  // A recorded rule is on a panel by its name, or by every metric that it is made of.
+  const recorded = new Map(
+    [...read("deploy/prometheus/recording.yml").matchAll(/- record: (\S+)\n +expr: (.+)$/gm)].map(
+      ([, name = "", expr = ""]) => [name, expr] as const,
+    ),
+  );
+  const namesIn = (expr: string): readonly string[] => found(expr, /\b(kurier[_:][\w:]+)/g);
+  const shown = new Set(
+    Object.values(DASHBOARDS)
+      .flatMap(({ panels }) => panels.flatMap(exprsOf))
+      .flatMap(namesIn),
+  );
+  const isShown = (name: string): boolean => {
+    const expr = recorded.get(name);
+    return shown.has(name) || (expr !== undefined && namesIn(expr).every(isShown));
+  };
+  const asked = found(alerts, /^ +expr: (.+)$/gm).flatMap(namesIn);
+  expect(asked.length).toBeGreaterThan(20);
+  expect(asked.filter((name) => !isShown(name))).toEqual([]);
 });
 
 test("figures that are old wake somebody within minutes, and are on the dashboard of the node", () => {
