@@ -12,7 +12,7 @@ import { changeFirm, firmFacts } from "../../engine/identity/firm-facts.js";
 import type { FirmFacts } from "../../engine/identity/firm-facts.js";
 import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
 import { parseFirmId, parseIntegratorId, parseParticipantId } from "../../engine/base/ids.js";
-import type { ParticipantId } from "../../engine/base/ids.js";
+import type { FirmId, IntegratorId, ParticipantId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
 import { registersNewFirms } from "../../engine/peppol/discovery/registrations-setup.js";
@@ -178,11 +178,30 @@ const integratorsCreateCommand: Command = {
   },
 };
 
+/** The id that an option gives. @throws UsageError for what is none: an owner that is mistyped is not left out */
+function idIn<Id>(text: string | undefined, parse: (text: string) => Id | undefined, sentence: string): Id | undefined {
+  const id = text === undefined ? undefined : parse(text);
+  if (text !== undefined && id === undefined) throw new UsageError(sentence);
+  return id;
+}
+
+const ownersIn = ({ options }: ParsedArguments) => ({
+  firmId: idIn(options.get("firm"), parseFirmId, "--firm must be the id of a firm."),
+  integratorId: idIn(options.get("integrator"), parseIntegratorId, "--integrator must be the id of an integrator."),
+});
+
+/** The firm or the integrator that a command is about. @throws UsageError for none of them, and for both */
+export function oneOwnerIn(
+  parsed: ParsedArguments,
+): { readonly firmId: FirmId } | { readonly integratorId: IntegratorId } {
+  const { firmId, integratorId } = ownersIn(parsed);
+  if (firmId !== undefined && integratorId === undefined) return { firmId };
+  if (integratorId !== undefined && firmId === undefined) return { integratorId };
+  throw new UsageError("--firm ID or --integrator ID is needed, and not both.");
+}
+
 function ownerOf(parsed: ParsedArguments): KeyOwner {
-  const firm = parsed.options.get("firm");
-  const integrator = parsed.options.get("integrator");
-  const firmId = firm === undefined ? undefined : parseFirmId(firm);
-  const integratorId = integrator === undefined ? undefined : parseIntegratorId(integrator);
+  const { firmId, integratorId } = ownersIn(parsed);
   if (integratorId !== undefined) return { integratorId, ...(firmId === undefined ? {} : { scopedFirmId: firmId }) };
   if (firmId !== undefined) return { firmId };
   throw new UsageError("--firm ID, --integrator ID, or both for a key that is restricted to the firm.");
@@ -223,7 +242,7 @@ const keysListCommand: Command = {
   summary: "List the API keys of a firm or an integrator, without their secrets.",
   usage: ["kurier keys list --firm ID", "kurier keys list --integrator ID"],
   run: async (args) => {
-    const owner = ownerOf(parseArguments(args, { options: ["firm", "integrator"] }));
+    const owner = oneOwnerIn(parseArguments(args, { options: ["firm", "integrator"] }));
     await withDatabase(loadConfig(), async ({ sql }) => {
       const keys = await listKeys(sql, owner, LIMITS.operator_page_max);
       if (keys.length === 0 && !(await isOwnerKnown(sql, owner)))

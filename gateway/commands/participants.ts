@@ -84,22 +84,22 @@ function tell(participant: ParticipantId, { kind, state, code, migrationKey }: R
   return ok ? EXIT.ok : EXIT.failed;
 }
 
-function participantOf({ values, options }: ParsedArguments, provider: ParticipantId | undefined): ParticipantId {
+/** The participant that is named, or undefined for our own. @throws UsageError for none of them, and for both */
+function participantOf({ values, options }: ParsedArguments): ParticipantId | undefined {
   const [text] = values;
-  const own = options.has("provider") ? provider : undefined;
-  const named = text === undefined ? own : parseParticipantId(text);
-  if (named === undefined || (own !== undefined && text !== undefined))
+  const isOwn = options.has("provider");
+  const named = text === undefined ? undefined : parseParticipantId(text);
+  if (isOwn === (text !== undefined) || (text !== undefined && named === undefined))
     throw new UsageError(
       "Name one participant, <scheme>:<id>, for example 0245:2020202020; or --provider for our own.",
     );
   return named;
 }
 
+/** Reads the options, before anything is opened; what it gives is then done. @throws UsageError for wrong options */
 type Use = (
-  registrations: Registrations,
-  participant: ParticipantId,
   parsed: ParsedArguments,
-) => Promise<RegistrationResult>;
+) => (registrations: Registrations, participant: ParticipantId) => Promise<RegistrationResult>;
 
 /** A command on one participant, told apart by the word behind `participants`. */
 const onParticipant = (
@@ -111,11 +111,13 @@ const onParticipant = (
   name: `participants ${verb}`,
   run: async (args) => {
     const parsed = parseArguments(args, { options, flags: ["provider"], words: 1 });
-    if (!parsed.options.has("provider")) participantOf(parsed, undefined);
+    const named = participantOf(parsed);
+    const change = use(parsed);
     return withRegistrations(loadConfig(), async ({ registrations, provider }) => {
-      const participant = participantOf(parsed, provider);
+      const participant = named ?? provider;
+      if (participant === undefined) throw new UsageError("--provider: our certificate names no seat in the network.");
       try {
-        return tell(participant, await use(registrations, participant, parsed));
+        return tell(participant, await change(registrations, participant));
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         return tell(participant, { kind: "busy", state: undefined, code: error.reason });
@@ -128,6 +130,7 @@ const onParticipant = (
 function keyOf({ options }: ParsedArguments): string {
   const file = options.get("key-file");
   let key = options.get("key");
+  if (file !== undefined && key !== undefined) throw new UsageError("--key or --key-file is needed, and not both.");
   try {
     if (file !== undefined) key = readFileSync(file, "utf8").trim();
   } catch {
@@ -203,7 +206,7 @@ export const participantsCommands: readonly Command[] = [
         "--provider registers ourselves, where the statuses of our documents arrive.",
       ],
     },
-    (registrations, participant) => registrations.change(participant, { operation: "register" }),
+    () => (registrations, participant) => registrations.change(participant, { operation: "register" }),
   ),
   onParticipant(
     "unregister",
@@ -211,7 +214,7 @@ export const participantsCommands: readonly Command[] = [
       summary: "Take a participant out of the network.",
       usage: ["kurier participants unregister 0245:2020202020"],
     },
-    (registrations, participant) => registrations.change(participant, { operation: "unregister" }),
+    () => (registrations, participant) => registrations.change(participant, { operation: "unregister" }),
   ),
   onParticipant(
     "prepare-migration",
@@ -222,7 +225,7 @@ export const participantsCommands: readonly Command[] = [
         "Prints the key on the last line. Repeated, it prints the same one.",
       ],
     },
-    (registrations, participant) => registrations.change(participant, { operation: "prepare_migration" }),
+    () => (registrations, participant) => registrations.change(participant, { operation: "prepare_migration" }),
   ),
   onParticipant(
     "migrate",
@@ -234,8 +237,10 @@ export const participantsCommands: readonly Command[] = [
       ],
       options: ["key", "key-file"],
     },
-    (registrations, participant, parsed) =>
-      registrations.change(participant, { operation: "migrate", migrationKey: keyOf(parsed) }),
+    (parsed) => {
+      const migrationKey = keyOf(parsed);
+      return (registrations, participant) => registrations.change(participant, { operation: "migrate", migrationKey });
+    },
   ),
   onParticipant(
     "check",
@@ -243,7 +248,7 @@ export const participantsCommands: readonly Command[] = [
       summary: "Ask DNS who speaks for a participant, and write down what it proves.",
       usage: ["kurier participants check 0245:2020202020"],
     },
-    (registrations, participant) => registrations.check(participant),
+    () => (registrations, participant) => registrations.check(participant),
   ),
   onParticipant(
     "settle",
@@ -252,7 +257,10 @@ export const participantsCommands: readonly Command[] = [
       usage: ["kurier participants settle 0245:2020202020 --state registered|unregistered"],
       options: ["state"],
     },
-    (registrations, participant, parsed) => registrations.settle(participant, settledStateOf(parsed)),
+    (parsed) => {
+      const state = settledStateOf(parsed);
+      return (registrations, participant) => registrations.settle(participant, state);
+    },
   ),
   listCommand,
 ];

@@ -3,7 +3,7 @@ import { peopleThroughActors } from "../../../actors/people.js";
 import { startActors } from "../../../actors/system.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
-import { parseEmail, parseFirmId, parseIntegratorId } from "../../../engine/base/ids.js";
+import { parseEmail } from "../../../engine/base/ids.js";
 import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
 import { createLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
@@ -18,6 +18,7 @@ import { mailerOf } from "../../start/people.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command, ParsedArguments } from "../command.js";
 import { withDatabase } from "../database.js";
+import { oneOwnerIn } from "../identity.js";
 import { print, printRow } from "../terminal.js";
 
 /** Runs `use` with the people of the database; letters leave before it returns. */
@@ -36,13 +37,8 @@ const withPeople = <T>(config: Config, use: (people: People, sql: Sql) => Promis
 
 const publicUrlOf = (config: Config): string => config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
 
-function ownerOf({ options }: ParsedArguments): { readonly firmId?: FirmId; readonly integratorId?: IntegratorId } {
-  const firmId = parseFirmId(options.get("firm") ?? "");
-  const integratorId = parseIntegratorId(options.get("integrator") ?? "");
-  if ((firmId === undefined) === (integratorId === undefined))
-    throw new UsageError("--firm ID or --integrator ID is needed.");
-  return firmId === undefined ? (integratorId === undefined ? {} : { integratorId }) : { firmId };
-}
+const ownerOf = (parsed: ParsedArguments): { readonly firmId?: FirmId; readonly integratorId?: IntegratorId } =>
+  oneOwnerIn(parsed);
 
 const inviteCommand: Command = {
   name: "owner invite",
