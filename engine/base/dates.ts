@@ -26,6 +26,12 @@ export function parseCalendarDay(text: string): CalendarDay | undefined {
   };
 }
 
+/** A day of the years 1 to 9999 as people write it, `YYYY-MM-DD` and no zone; undefined for what is none. */
+export function parseDay(text: string): LocalDay | undefined {
+  const day = parseCalendarDay(text)?.day;
+  return day === text ? day : undefined;
+}
+
 /** Whether February has 29 days is decided by the year as it is written, also for years before 1, as XSD does. */
 const daysIn = (year: number, month: number): number =>
   month === 2

@@ -1,12 +1,30 @@
 /** What stands of a firm in its invoices, as an operator gives it. */
 import { z } from "zod";
 
-import type { FirmId } from "../base/ids.js";
+import { parseParticipantId } from "../base/ids.js";
+import type { FirmId, ParticipantId } from "../base/ids.js";
 import { updateFirm } from "../storage/identity/firms.js";
 import type { Sql } from "../storage/sql.js";
 import type { Clock } from "../base/clock.js";
 import { OPERATOR, stampOf } from "./audit.js";
 import { tenantName } from "./names.js";
+
+/** A Slovak tax id that is none: the scheme has ten digits behind it. */
+const NO_TAX_ID = /^0245:(?![0-9]{10}$)/;
+
+/** Why a firm that an operator makes cannot have a participant; undefined for a participant that it can have. */
+function whyNoParticipant(participant: ParticipantId | undefined): string | undefined {
+  if (participant === undefined) return "must be <scheme>:<id>, for example 0245:2020202020";
+  return NO_TAX_ID.test(participant) ? "must have the ten digits of a tax id behind 0245:" : undefined;
+}
+
+/** The participant of a firm that an operator makes. */
+export const firmParticipant = z.string().transform((text, context): ParticipantId => {
+  const participant = parseParticipantId(text);
+  const fault = whyNoParticipant(participant);
+  if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
+  return participant ?? z.NEVER;
+});
 
 /** The members; each may be missing. A firm without a VAT id is no payer, and charges no tax. */
 export const FIRM_FACTS = {

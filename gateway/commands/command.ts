@@ -48,6 +48,14 @@ interface KnownArguments {
   readonly words?: number;
 }
 
+/** The address of a listener, without a slash at its end. @throws UsageError for what is none, by its option */
+export function addressIn(option: string, text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new UsageError(`--${option} must be the address of a listener, such as http://127.0.0.1:9090.`);
+  return text.replace(/\/+$/, "");
+}
+
 const COUNTS: Readonly<Record<number, string>> = { 0: "no words, only options", 1: "one word" };
 
 /** That a word is one too many; where it is the name of an option, that this has dashes. */

@@ -8,10 +8,12 @@ import { systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
 import type { KeyOwner } from "../../engine/identity/keys.js";
-import { changeFirm, firmFacts } from "../../engine/identity/firm-facts.js";
+import { changeFirm, firmFacts, firmParticipant } from "../../engine/identity/firm-facts.js";
 import type { FirmFacts } from "../../engine/identity/firm-facts.js";
 import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
-import { parseFirmId, parseIntegratorId, parseParticipantId } from "../../engine/base/ids.js";
+import { Refusal } from "../../engine/base/errors.js";
+import { parseAllowlist } from "../../engine/identity/allowlist.js";
+import { parseFirmId, parseIntegratorId } from "../../engine/base/ids.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
@@ -151,10 +153,11 @@ const firmsCreateCommand: Command = {
     const parsed = parseArguments(args, { options: ["name", "participant", ...FACT_OPTIONS] });
     const name = nameIn("tenant", required(parsed, "name"));
     const facts = factsOf(parsed);
+    const participant = firmParticipant.safeParse(required(parsed, "participant"));
+    if (!participant.success)
+      throw new UsageError(`--participant ${participant.error.issues[0]?.message ?? "is wrong"}.`);
+    const { data: participantId } = participant;
     const config = loadConfig();
-    const participantId = parseParticipantId(required(parsed, "participant"));
-    if (participantId === undefined)
-      throw new UsageError("--participant must be <scheme>:<id>, for example 0245:2020202020.");
     const made = await withTenants(config, (tenants) => tenants.makeFirm({ name, participantId, ...facts }), {
       begins: true,
     });
@@ -207,6 +210,18 @@ function ownerOf(parsed: ParsedArguments): KeyOwner {
   throw new UsageError("--firm ID, --integrator ID, or both for a key that is restricted to the firm.");
 }
 
+/** Where a key may be used from. @throws UsageError for what no allowlist takes */
+function allowlistIn(text: string): readonly string[] {
+  try {
+    return parseAllowlist(text.split(",").map((entry) => entry.trim()));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new UsageError(
+      `--ip takes up to ${LIMITS.ip_allowlist_entries_max} addresses, or networks such as 192.0.2.0/24, with commas between them.`,
+    );
+  }
+}
+
 const keysCreateCommand: Command = {
   name: "keys create",
   summary: "Create an API key for a firm or an integrator.",
@@ -220,15 +235,15 @@ const keysCreateCommand: Command = {
     const owner = ownerOf(parsed);
     const given = parsed.options.get("name");
     const name = given === undefined ? undefined : nameIn("key", given);
-    const config = loadConfig();
     const ip = parsed.options.get("ip");
+    const ipAllowlist = ip === undefined ? undefined : allowlistIn(ip);
     const scopes = scopesOf(parsed.options.get("scopes"), "firmId" in owner ? FIRM_KEY_SCOPES : SCOPES);
-    const key = await withTenants(config, (tenants) =>
+    const key = await withTenants(loadConfig(), (tenants) =>
       tenants.makeKey({
         owner,
         scopes,
         ...(name === undefined ? {} : { name }),
-        ...(ip === undefined ? {} : { ipAllowlist: ip.split(",") }),
+        ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
       }),
     );
     if (typeof key === "string") throw new UsageError(`No key was made: ${key.replaceAll("_", " ")}.`);

@@ -8,7 +8,7 @@ import { makeFolder } from "../../engine/base/files/durable.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
 import { SEAT_ID } from "../../engine/peppol/as4/user-message.js";
-import { DEVELOPMENT_SEAT, ensureDevelopmentPki } from "../../engine/peppol/pki/development.js";
+import { DEVELOPMENT_SEAT, ensureDevelopmentPki, hasAuthorities } from "../../engine/peppol/pki/development.js";
 import type { Expiry } from "../../engine/peppol/pki/own-keys.js";
 import { developmentFolder, openOwnPki } from "../../engine/peppol/pki/setup.js";
 import { complain, print } from "./terminal.js";
@@ -28,6 +28,9 @@ export const pkiInitCommand: Command = {
     const seat = options.get("seat") ?? DEVELOPMENT_SEAT;
     if (!SEAT_ID.test(seat))
       throw new UsageError("--seat must be P, two capital letters and six digits, for example PSK000001.");
+    const from = options.get("ca");
+    if (from !== undefined && !hasAuthorities(from))
+      throw new UsageError("--ca must be DATA_DIR/pki of another engine, with the keys of its authorities.");
     const config = loadConfig();
     const folder = developmentFolder(config.DATA_DIR);
     await makeFolder(config.DATA_DIR);
@@ -35,7 +38,6 @@ export const pkiInitCommand: Command = {
       await rm(`${folder}.old`, { recursive: true, force: true });
       await rename(folder, `${folder}.old`);
     }
-    const from = options.get("ca");
     const done = await ensureDevelopmentPki({
       folder,
       clock: systemClock,

@@ -10,8 +10,8 @@ import {
   parseReceivedDocumentId,
   participantKey,
 } from "../../engine/base/ids.js";
-import type { DocumentId, FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
-import { FIRM_FACTS } from "../../engine/identity/firm-facts.js";
+import type { DocumentId, FirmId, ReceivedDocumentId } from "../../engine/base/ids.js";
+import { FIRM_FACTS, firmParticipant } from "../../engine/identity/firm-facts.js";
 import type { FirmFacts } from "../../engine/identity/firm-facts.js";
 import { tenantName } from "../../engine/identity/names.js";
 import type { NewTenantFirm } from "../../engine/identity/registration.js";
@@ -167,11 +167,7 @@ const tenantRows = (ports: AdminPorts): readonly Route[] => [
     request: {
       body: z.strictObject({
         name: tenantName,
-        participantId: z.string().transform((value, context): ParticipantId => {
-          const parsed = parseParticipantId(value);
-          if (parsed === undefined) context.addIssue({ code: "custom", message: "must be <scheme>:<id>" });
-          return parsed ?? z.NEVER;
-        }),
+        participantId: firmParticipant,
         ...FIRM_FACTS,
       }),
     },

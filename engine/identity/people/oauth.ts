@@ -147,11 +147,14 @@ const parseClientId = (text: string | undefined): OAuthClientId | undefined =>
  * Whether users may be led to an address: https, or http to their own machine; no user, no fragment, and nothing that a
  * header or a policy would read as more than an address.
  */
-const isRedirectUri = (uri: string): boolean => {
+export const isRedirectUri = (uri: string): boolean => {
   if (uri.length > LIMITS.oauth_redirect_chars_max || !REDIRECT.test(uri) || !URL.canParse(uri)) return false;
   const { protocol, hostname } = new URL(uri);
   return protocol === "https:" || LOOPBACK.has(hostname);
 };
+
+/** The rule, for who gave an address that breaks it. */
+export const REDIRECT_RULE = "Each is https:, or http: to this machine, without user and fragment.";
 
 const withParameters = (uri: string, parameters: Readonly<Record<string, string | undefined>>): string => {
   const given = Object.entries(parameters).flatMap(([name, value]) =>
@@ -225,9 +228,7 @@ export async function registerOAuthProgram(
   { name, redirectUris }: { readonly name: string; readonly redirectUris: readonly string[] },
 ): Promise<MadeOAuthProgram> {
   if (!redirectUris.every(isRedirectUri))
-    throw new Refusal("REQUEST_INVALID", [
-      { field: "redirectUris", message: "Each is https:, or http: to this machine, without user and fragment." },
-    ]);
+    throw new Refusal("REQUEST_INVALID", [{ field: "redirectUris", message: REDIRECT_RULE }]);
   const secret = `oauth_${randomBase62(CODE_CHARS)}`;
   const program = { id: newId(clock) as OAuthClientId, name, redirectUris: [...new Set(redirectUris)] };
   await orTemporary(insertOAuthClient(sql, { ...program, secretSha256: sha256(secret) }, clock.now()));

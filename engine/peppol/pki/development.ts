@@ -132,8 +132,12 @@ async function write(folder: string, name: Usage | "root", certificate: Buffer, 
   await writeFile(join(folder, "ca", `${name}.key`), privatePem(key), { mode: 0o600 });
 }
 
+/** Whether a folder is a development PKI that has the keys of its authorities. */
+export const hasAuthorities = (folder: string): boolean =>
+  existsSync(trustFolder(folder)) && existsSync(join(folder, "ca"));
+
 async function takeTrust(from: string, folder: string): Promise<void> {
-  if (!existsSync(trustFolder(from)) || !existsSync(join(from, "ca")))
+  if (!hasAuthorities(from))
     throw new ConfigError([`${from} is no folder of a development PKI with its authorities' keys.`]);
   await cp(trustFolder(from), trustFolder(folder), { recursive: true });
 }

@@ -1,6 +1,7 @@
 /** `kurier meter rebuild` and `kurier plan set`: what operators do about money. */
 import { addDays, bratislavaMidnight, systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
+import { parseDay } from "../../../engine/base/dates.js";
 import { parseFirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { rebuildUsage } from "../../../engine/billing/meter.js";
@@ -46,8 +47,7 @@ const planCommand: Command = {
     const until = options.get("until");
     if (firmId === undefined || code === undefined)
       throw new UsageError(`plan set takes the id of a firm and one of ${PLAN_CODES.join(", ")}.`);
-    if (until !== undefined && (!/^\d{4}-\d{2}-\d{2}$/.test(until) || Number.isNaN(Date.parse(until))))
-      throw new UsageError("--until is a day, YYYY-MM-DD.");
+    if (until !== undefined && parseDay(until) === undefined) throw new UsageError("--until is a day, YYYY-MM-DD.");
     const next = until === undefined ? undefined : addDays(until, 1);
     const isKnown = await withDatabase(loadConfig(), ({ sql }) =>
       putPlan(

@@ -1,6 +1,7 @@
 /** `kurier evidence verify`: the whole archive checked again, offline. */
 import { systemClock } from "../../../engine/base/clock.js";
 import { ConfigError, loadConfig } from "../../../engine/base/config.js";
+import { parseDay } from "../../../engine/base/dates.js";
 import { auditEvidence } from "../../../engine/peppol/evidence/audit.js";
 import type { AuditResult } from "../../../engine/peppol/evidence/audit.js";
 import { loadTrustStore } from "../../../engine/peppol/pki/trust.js";
@@ -19,9 +20,10 @@ import { printFaults } from "./faults.js";
 /** A day, or an instant with its zone. @param end whether a day means its last millisecond */
 function instantOf(name: string, text: string | undefined, end: boolean): number | undefined {
   if (text === undefined) return undefined;
-  const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
+  const day = parseDay(text.slice(0, "2026-11-20".length));
+  const isDay = day === text;
   const instant =
-    isDay || /(?:Z|[+-]\d\d:\d\d)$/.test(text)
+    isDay || (day !== undefined && /T.*(?:Z|[+-]\d\d:\d\d)$/.test(text))
       ? Date.parse(isDay ? `${text}T${end ? "23:59:59.999" : "00:00:00"}Z` : text)
       : Number.NaN;
   if (Number.isNaN(instant))

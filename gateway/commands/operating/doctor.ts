@@ -1,5 +1,5 @@
 /** `kurier doctor`: whether an installation is fit for production, one line for each thing that it needs. */
-import { EXIT, parseArguments } from "../command.js";
+import { addressIn, EXIT, parseArguments } from "../command.js";
 import type { Command } from "../command.js";
 import { colour, print } from "../terminal.js";
 import { CHECKS } from "./checks.js";
@@ -16,7 +16,9 @@ export const doctorCommand: Command = {
   ],
   run: async (args) => {
     const { options } = parseArguments(args, { options: ["nats-monitor"] });
-    const installation = await gatherInstallation({ natsMonitor: options.get("nats-monitor") });
+    const monitor = options.get("nats-monitor");
+    const natsMonitor = monitor === undefined ? undefined : addressIn("nats-monitor", monitor);
+    const installation = await gatherInstallation({ natsMonitor });
     // Where the configuration cannot be used nothing else was looked at.
     const checks =
       installation.configFaults.length > 0 ? CHECKS.filter(({ name }) => name === "configuration") : CHECKS;

@@ -7,7 +7,7 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import { readSandbox } from "../../../engine/identity/sandbox.js";
 import { HEARTBEAT } from "../../web/console/heartbeat.js";
 import type { Tone } from "../../web/console/sections.js";
-import { EXIT, parseArguments, UsageError } from "../command.js";
+import { addressIn, EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
 import { call } from "../demo/calls.js";
 import { clearTerminal, colour, complain, isAtTerminal, print } from "../terminal.js";
@@ -67,7 +67,9 @@ export const topCommand: Command = {
   ],
   run: async (args) => {
     const { options } = parseArguments(args, { options: ["url"], flags: ["once"] });
-    const access = accessOf(loadConfig(), options.get("url"));
+    const url = options.get("url");
+    const address = url === undefined ? undefined : addressIn("url", url);
+    const access = accessOf(loadConfig(), address);
     const isOnce = options.has("once") || !isAtTerminal;
     for (;;) {
       const lines = await look(access);

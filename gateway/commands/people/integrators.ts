@@ -45,7 +45,10 @@ const listCommand: Command = {
   usage: USAGE,
   run: async (args) => {
     const { options } = parseArguments(args, { options: ["after"] });
-    const after = options.has("after") ? integratorIn(options.get("after")) : undefined;
+    const text = options.get("after");
+    const after = text === undefined ? undefined : parseIntegratorId(text);
+    if (text !== undefined && after === undefined)
+      throw new UsageError("--after must be the id of an integrator, as the last line of the list before has it.");
     const config = loadConfig();
     return withDatabase(config, async ({ sql }) => {
       const read = await listIntegratorSheets(sql, { after, limit: LIMITS.operator_page_max });

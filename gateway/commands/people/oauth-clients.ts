@@ -1,9 +1,13 @@
 /** `kurier oauth-clients create` and `list`: programs that may ask integrators for keys. */
 import { systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
-import { Refusal } from "../../../engine/base/errors.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import { listOAuthPrograms, registerOAuthProgram } from "../../../engine/identity/people/oauth.js";
+import {
+  isRedirectUri,
+  listOAuthPrograms,
+  REDIRECT_RULE,
+  registerOAuthProgram,
+} from "../../../engine/identity/people/oauth.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
 import { withDatabase } from "../database.js";
@@ -23,16 +27,12 @@ const createCommand: Command = {
     const redirectUris = (options.get("redirect-uri") ?? "").split(",").filter((uri) => uri !== "");
     if (redirectUris.length === 0 || redirectUris.length > LIMITS.oauth_redirects_max)
       throw new UsageError(`--redirect-uri is needed, ${LIMITS.oauth_redirects_max} addresses at most.`);
+    if (!redirectUris.every(isRedirectUri)) throw new UsageError(`--redirect-uri: ${REDIRECT_RULE}`);
     await withDatabase(
       loadConfig(),
       async ({ sql }) => {
-        try {
-          const { id, secret } = await registerOAuthProgram({ sql, clock: systemClock }, { name, redirectUris });
-          print(JSON.stringify({ clientId: id, clientSecret: secret, name, redirectUris }, null, 2));
-        } catch (error) {
-          if (!(error instanceof Refusal)) throw error;
-          throw new UsageError(`--redirect-uri: ${error.details[0]?.message ?? error.message}`);
-        }
+        const { id, secret } = await registerOAuthProgram({ sql, clock: systemClock }, { name, redirectUris });
+        print(JSON.stringify({ clientId: id, clientSecret: secret, name, redirectUris }, null, 2));
       },
       { begins: true },
     );

@@ -1,4 +1,5 @@
 /** `kurier rules import`: compiles a release and says what it would replace, what it would add and what it lacks. */
+import { parseDay } from "../../../engine/base/dates.js";
 import type { Layer } from "../../../validators/report.js";
 import type { Likeness } from "../../../validators/schematron/release/layers.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
@@ -43,12 +44,11 @@ export async function importPack(args: readonly string[]): Promise<ExitCode> {
     options,
   } = parsed;
   if (source === undefined) throw new UsageError("Name the folder or ZIP of the release.");
+  const from = options.get("mandatory-from");
+  if (from !== undefined && parseDay(from) === undefined)
+    throw new UsageError("--mandatory-from is a day, YYYY-MM-DD.");
   const { idOf, importRules } = await import("../../../validators/schematron/release/import.js");
-  const [mandatoryFrom, customizations, without] = [
-    options.get("mandatory-from"),
-    words(options.get("customization")),
-    words(options.get("without")),
-  ];
+  const [customizations, without] = [words(options.get("customization")), words(options.get("without"))];
   const id = options.get("id") ?? idOf(source);
   const layers = layersOf(parsed, id);
   const { manifest, tests, likenesses } = await readable(() =>
@@ -56,7 +56,7 @@ export async function importPack(args: readonly string[]): Promise<ExitCode> {
       source,
       rulesDir: rulesDir(),
       id,
-      ...(mandatoryFrom === undefined ? {} : { mandatoryFrom }),
+      ...(from === undefined ? {} : { mandatoryFrom: from }),
       ...(layers === undefined ? {} : { layers }),
       ...(customizations === undefined ? {} : { customizations }),
       ...(without === undefined ? {} : { without }),

@@ -99,6 +99,28 @@ describe("an engine", () => {
     expect([answer.status, await answer.json()]).toMatchObject([400, { error: { field: "participantId" } }]);
   });
 
+  test("POST /admin/firms refuses a participant of the Slovak scheme that is no tax id, and takes those of others", async () => {
+    const { engine } = await start({ ENVIRONMENT: "production", ADMIN_TOKEN: TOKEN });
+    for (const [participantId, status] of [
+      ["0245:abc", 400],
+      ["0245:202020202", 400],
+      ["iso6523-actorid-upis::0245:SK2020202020", 400],
+      ["0245:2020202020", 201],
+      ["0192:abc", 201],
+    ] as const) {
+      const answer = await fetch(`${engine.adminUrl}/admin/firms`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+        body: JSON.stringify({ name: "Firm", participantId }),
+      });
+      expect([participantId, answer.status, await answer.json()]).toMatchObject([
+        participantId,
+        status,
+        status === 400 ? { error: { field: "participantId" } } : {},
+      ]);
+    }
+  });
+
   test("POST /admin/integrators refuses a name with a control character and names the member", async () => {
     const { engine } = await start({ ENVIRONMENT: "production", ADMIN_TOKEN: TOKEN });
     for (const [name, status] of [
