@@ -88,7 +88,7 @@ export async function startEngine(config: Config, options: EngineOptions = {}): 
   if (misspelt.length > 0) log.warn("config.name_misspelt", { component: misspelt.join(", ") });
   const stack = new Stack();
   const dataDir = claimDataDir(config.DATA_DIR);
-  stack.add(() => {
+  stack.add("data directory", () => {
     dataDir.release();
   });
   const base: Base = { config, clock, log, metrics: createMetrics(), stack, dataDir: dataDir.path };

@@ -35,7 +35,7 @@ import type { RunningServer } from "../http/server.js";
 export class Stack {
   readonly #stop_ms: number;
   // Bounded by the parts that startEngine starts.
-  readonly #ends: (() => Promise<void> | void)[] = [];
+  readonly #parts: { readonly name: string; readonly end: () => Promise<void> | void }[] = [];
   #ended: Promise<void> | undefined;
 
   /** @param stop_ms  how long all parts may take together */
@@ -43,8 +43,9 @@ export class Stack {
     this.#stop_ms = stop_ms;
   }
 
-  add(end: () => Promise<void> | void): void {
-    this.#ends.push(end);
+  /** @param name  what the log calls a part that does not stop as it should */
+  add(name: string, end: () => Promise<void> | void): void {
+    this.#parts.push({ name, end });
   }
 
   unwind(log: Log): Promise<void> {
@@ -53,16 +54,16 @@ export class Stack {
 
   async #unwind(log: Log): Promise<void> {
     const until = systemClock.monotonic() + this.#stop_ms;
-    for (const end of this.#ends.toReversed()) {
+    for (const { name, end } of this.#parts.toReversed()) {
       const left_ms = Math.max(0, until - systemClock.monotonic());
       const ending = (async () => {
         await end();
         return "ended";
       })().catch((error: unknown) => {
-        log.warn("engine.stop_failed", errorFields(error));
+        log.warn("engine.stop_failed", { component: name, ...errorFields(error) });
         return "ended";
       });
-      if ((await within(ending, left_ms / 2, "late")) === "late") log.error("engine.stop_late", {});
+      if ((await within(ending, left_ms / 2, "late")) === "late") log.error("engine.stop_late", { component: name });
     }
   }
 }
@@ -87,12 +88,12 @@ export async function startDatabase({ config, log, clock, stack, dataDir }: Base
   let url = config.DATABASE_URL;
   if (url === undefined) {
     const embedded = await startEmbeddedPostgres({ dataDir, log });
-    stack.add(() => embedded.stop());
+    stack.add("embedded Postgres", () => embedded.stop());
     url = embedded.url;
   }
   await (migratesAtStart(config) ? migrate({ url, clock }) : requireMigrated({ url }));
   const sql = openSql({ url, name: "kurier" });
-  stack.add(() => sql.end({ timeout: LIMITS.child_stop_timeout_ms / 1000 }));
+  stack.add("connections to the database", () => sql.end({ timeout: LIMITS.child_stop_timeout_ms / 1000 }));
   return { url, sql };
 }
 
@@ -106,7 +107,7 @@ export async function startStreams(
   let url = config.NATS_URL === "embedded" ? undefined : config.NATS_URL;
   if (program !== undefined) {
     const nats = await startNatsServer({ dataDir, program, log });
-    stack.add(() => nats.stop());
+    stack.add("nats-server", () => nats.stop());
     url = nats.url;
   }
   countDropsFromNone(metrics);
@@ -114,7 +115,7 @@ export async function startStreams(
     url === undefined
       ? openPostgresStreams({ ...database, log, metrics })
       : openJetStream({ url, log, metrics, clock });
-  stack.add(() => streams.close());
+  stack.add("streams", () => streams.close());
   return { streams, form: url === undefined ? "postgres" : "jetstream" };
 }
 
@@ -147,7 +148,7 @@ export async function listen(
   }).catch((error: unknown) => {
     throw listenErrorOf(error, where);
   });
-  stack.add(async () => {
+  stack.add(where.prefix === "" ? "listener" : "operators' listener", async () => {
     await server.drain();
   });
   return server;

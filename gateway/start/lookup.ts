@@ -50,7 +50,7 @@ function openDirectory({ config, clock, log, stack }: Base, sql: Sql): Directory
   if (config.DIRECTORY_URL === undefined) return engineDirectory(sql);
   const url = config.DIRECTORY_URL.replace(/\/+$/, "");
   const client = createHttpClient({ policy: { allowLoopback: false, ownOrigins: [new URL(url).origin] } });
-  stack.add(() => {
+  stack.add("client of the directory", () => {
     client.close();
   });
   return peppolDirectory({ url, http: client.request, clock, log });

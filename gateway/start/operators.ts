@@ -48,7 +48,7 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
   delay.enable();
   // Bounded by RESTART_REASONS.
   const restarts = new Map<string, number>();
-  stack.add(() => {
+  stack.add("measure of the event loop", () => {
     delay.disable();
   });
   const observeServer = serverObserver(sql, metrics);

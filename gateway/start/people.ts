@@ -54,7 +54,7 @@ export function startPeople(
   const { sql, actors, identity, publicUrl } = parts;
   const { clock, config } = base;
   const mailer = mailerOf(base, publicUrl);
-  base.stack.add(() => mailer.stop());
+  base.stack.add("mailer", () => mailer.stop());
   const environment = config.ENVIRONMENT;
   const onboarding = onboardingThroughActors(
     actors,
@@ -80,7 +80,7 @@ function activateNowAndThen({ log, stack }: Base, onboarding: Onboarding): void 
     });
   }, LIMITS.onboarding_activation_ms);
   interval.unref();
-  stack.add(() => {
+  stack.add("sweep of sign-ins", () => {
     clearInterval(interval);
   });
 }

@@ -64,7 +64,7 @@ export function startWebhooks(base: Base, { sql, sealer, cursors, actors, node, 
   const { config, clock, log, metrics, stack } = base;
   const policy = policyOf(config);
   const client = createHttpClient({ policy });
-  stack.add(() => {
+  stack.add("client of webhooks", () => {
     client.close();
   });
   const ports = { sql, sealer, http: client.request, clock, log, metrics, owner, addresses: { policy } };
@@ -89,8 +89,8 @@ export function startWebhooks(base: Base, { sql, sealer, cursors, actors, node, 
   const deliver = async (): Promise<Deliverer> => {
     await releaseDeliveries(sql, node);
     const deliverer = startDeliverer(ports);
-    stack.add(() => deliverer.stop());
-    stack.add(startUpkeep(ports));
+    stack.add("webhooks", () => deliverer.stop());
+    stack.add("upkeep of webhooks", startUpkeep(ports));
     return deliverer;
   };
   return { rows, deliver };

@@ -92,7 +92,7 @@ export function startWhiteLabel(base: Base, parts: Parts) {
       config,
       log,
       onStop: (stop) => {
-        stack.add(stop);
+        stack.add("registry of White Label", stop);
       },
     },
     parts,
@@ -100,7 +100,7 @@ export function startWhiteLabel(base: Base, parts: Parts) {
   const ports: WhiteLabelPorts = { sql, clock, log, sealer, registry, environment: config.ENVIRONMENT };
   const commands = whiteLabelThroughActors(actors, whiteLabelKind(ports));
   const worker = startWhiteLabelWorker({ sql, clock, log, carryOut: commands.carryOut });
-  stack.add(() => worker.stop());
+  stack.add("White Label", () => worker.stop());
   return {
     wish: async (wish: WhiteLabelWish, actor: Actor) => {
       const { id, isNew } = await commands.wish(wish, actor);

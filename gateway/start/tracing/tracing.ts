@@ -23,7 +23,7 @@ export function startTraces({ config, clock, log, metrics, stack }: Base): void 
     },
   );
   const end = startTracing({ clock, sink: exporter, ratio: config.OTEL_TRACES_SAMPLER_ARG });
-  stack.add(async () => {
+  stack.add("traces", async () => {
     end();
     await exporter.stop();
   });

@@ -47,9 +47,9 @@ export async function startDispatch(
     owner: leaseOwnerOf(node),
     capacityOf,
   });
-  stack.add(() => dispatcher.stop());
+  stack.add("dispatcher", () => dispatcher.stop());
   const consumer = await consumeDispatch(streams, dispatcher);
-  stack.add(() => consumer.stop());
+  stack.add("consumer of wake-ups", () => consumer.stop());
   const statuses = startStatusWork({
     sql,
     sealer,
@@ -62,8 +62,8 @@ export async function startDispatch(
     document,
     message,
   });
-  stack.add(() => statuses.stop());
+  stack.add("statuses", () => statuses.stop());
   const boxes = startBoxDispatcher({ sql, actors, box, clock, log, metrics, owner: leaseOwnerOf(node), node });
-  stack.add(() => boxes.stop());
+  stack.add("Box", () => boxes.stop());
   return { statuses, dispatcher, box: boxes };
 }

@@ -25,7 +25,7 @@ export async function startIdentity(
 ): Promise<Identity> {
   const issuance = config.FIRM_KEY_ISSUANCE;
   const loginSql = openSql({ url: database.url, name: "kurier-logins", connections: LIMITS.db_login_connections });
-  stack.add(() => loginSql.end({ timeout: LIMITS.child_stop_timeout_ms / 1000 }));
+  stack.add("connections of logins", () => loginSql.end({ timeout: LIMITS.child_stop_timeout_ms / 1000 }));
   const identity = createIdentity({
     sql: database.sql,
     loginSql,
@@ -40,7 +40,7 @@ export async function startIdentity(
     ...(issuance === undefined ? {} : { firmKeyIssuance: issuance === "enabled" }),
   });
   await identity.start();
-  stack.add(() => identity.stop());
+  stack.add("keys and tokens", () => identity.stop());
   return identity;
 }
 
@@ -51,7 +51,7 @@ export function startLimiter({ clock, stack }: Base, identity: Identity): RateLi
     limiter.sweep();
   }, LIMITS.rate_window_ms);
   sweeper.unref();
-  stack.add(() => {
+  stack.add("rates", () => {
     clearInterval(sweeper);
   });
   return limiter;

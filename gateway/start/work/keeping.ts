@@ -18,7 +18,7 @@ import type { Base, Database } from "../infrastructure.js";
 /** Where months are counted; see openCounting. */
 export function startCounting({ stack }: Base, { url }: Database): Sql {
   const countSql = openCounting(url);
-  stack.add(() => countSql.end({ timeout: LIMITS.child_stop_timeout_ms / 1000 }));
+  stack.add("connections that count", () => countSql.end({ timeout: LIMITS.child_stop_timeout_ms / 1000 }));
   return countSql;
 }
 
@@ -31,7 +31,7 @@ export function startArchive(
   const store = openEvidenceStore(config.EVIDENCE_STORE, dataDir, clock);
   const counts = createEvidenceCounts({ metrics, clock });
   const archive = createEvidenceArchive({ sql, store, sealer, clock, counts });
-  stack.add(() => archive.stop());
+  stack.add("evidence", () => archive.stop());
   return archive;
 }
 

@@ -46,7 +46,7 @@ export async function startNetwork(
     ...(scripted === undefined ? {} : { others: scripted.find }),
   });
   const peers = scripted?.connect(accessPoint);
-  stack.add(() => {
+  stack.add("access point", () => {
     peers?.stop();
     accessPoint.stop();
   });

@@ -54,9 +54,9 @@ export async function startWorkers(
     },
   });
   const pool = tracedPool(workers);
-  stack.add(() => pool.stop());
+  stack.add("validators", () => pool.stop());
   const rulesDir = config.RULES_DIR;
-  if (rulesDir !== undefined) stack.add(watchPacks(rulesDir, log));
+  if (rulesDir !== undefined) stack.add("watch of the rule packs", watchPacks(rulesDir, log));
   return {
     pool,
     validators: createValidators(pool, metrics, rulesDir),

@@ -98,7 +98,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const { pool, validators, jobs } = await startWorkers(base, sealer);
   let deliverer: Deliverer | undefined;
   const relay = alsoTelling(startRelay({ sql, streams, log, metrics }), () => deliverer?.poke());
-  stack.add(() => relay.stop());
+  stack.add("outbox", () => relay.stop());
   const actors = startActors({ log, metrics, monotonic: () => clock.monotonic() });
   const ground: Ground = { base, sql, streams, sealer, validators, relay, actors, node: await nodeName(dataDir) };
 
@@ -130,7 +130,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     reserve: (receiver, payloadBytes) => work?.dispatcher.reserve(receiver, payloadBytes),
     planOf: (receiver) => scripted?.planOf(receiver),
   });
-  stack.add(() => actors.stop());
+  stack.add("actors", () => actors.stop());
   const boxes = boxKind({
     ...{ sql, sealer, clock, log, validators, actors, document, owner: leaseOwnerOf(ground.node) },
     poke: () => {
@@ -174,11 +174,11 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     dispatch: async () => {
       const capacityOf = accessPoint?.capacityOf ?? loopbackCapacity;
       // While the listener is still there and nothing more is sent to them.
-      if (peers !== undefined) stack.add(() => peers.settle());
+      if (peers !== undefined) stack.add("answers of the sandbox", () => peers.settle());
       if (options.role === "gateway") return;
       const meter = startMeter({ sql, clock, log });
-      stack.add(() => meter.stop());
-      stack.add(startSweeps({ sql, clock, log, payloads }));
+      stack.add("meter", () => meter.stop());
+      stack.add("sweeps", startSweeps({ sql, clock, log, payloads }));
       work = await startDispatch(ground, { document, message, box: boxes, self, capacityOf });
       deliverer = await webhooks.deliver();
     },
