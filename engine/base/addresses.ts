@@ -59,13 +59,23 @@ export function inCidr(address: Address, cidr: Cidr): boolean {
 const isAllOf = (wide: Address | undefined, narrow: Address | undefined): boolean =>
   wide?.every((byte) => byte === 0) === true && (wide.length === 16 || narrow?.length === 4);
 
-/** Whether two listeners there would meet on one port. Names are not looked up: they meet their like, and `::`. */
-export function hostsMeet(a: string, b: string): boolean {
+/** What the one name that every system has may stand for; which of the two it is, only the system knows. */
+const LOCALHOST = ["127.0.0.1", "::1"];
+const hostsOf = (host: string): readonly string[] => (host === "localhost" ? LOCALHOST : [host]);
+
+function oneMeets(a: string, b: string): boolean {
   const [first, second] = [parseAddress(a), parseAddress(b)];
-  if (first === undefined && second === undefined) return a.toLowerCase() === b.toLowerCase();
+  if (first === undefined && second === undefined) return a === b;
   if (first !== undefined && second !== undefined && Buffer.compare(first, second) === 0) return true;
   return isAllOf(first, second) || isAllOf(second, first);
 }
+
+/**
+ * Whether two listeners there would meet on one port. Names but localhost are not looked up: they meet their like, and
+ * `::`.
+ */
+export const hostsMeet = (a: string, b: string): boolean =>
+  hostsOf(a.toLowerCase()).some((first) => hostsOf(b.toLowerCase()).some((second) => oneMeets(first, second)));
 
 /**
  * The address of a socket: 4 or 16 bytes as the system gives them, mapped IPv4 taken out of its wrapping. A view of

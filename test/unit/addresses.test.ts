@@ -131,11 +131,15 @@ test.each([
   ["::", "localhost", true],
   ["::", "0.0.0.0", true],
   ["LocalHost", "localhost", true],
+  ["localhost", "127.0.0.1", true],
+  ["localhost", "::1", true],
+  ["LOCALHOST", "0.0.0.0", true],
   ["127.0.0.1", "10.0.0.5", false],
   ["127.0.0.1", "::1", false],
   ["0.0.0.0", "::1", false],
   ["0.0.0.0", "kurier.internal", false],
-  ["127.0.0.1", "localhost", false],
+  ["10.0.0.5", "localhost", false],
+  ["localhost", "localhost.example", false],
   ["a.example", "b.example", false],
 ])("listeners on %s and %s meet on one port, in either order: %s", (a, b, meet) => {
   expect([hostsMeet(a, b), hostsMeet(b, a)]).toEqual([meet, meet]);

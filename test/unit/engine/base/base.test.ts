@@ -89,6 +89,10 @@ describe("configuration", () => {
       "ADMIN_PORT must differ from PORT: HOST and ADMIN_HOST share an address, which has one listener a port.";
     expect(mistakes({ PORT: "9090" })).toEqual([sentence]);
     expect(mistakes({ PORT: "8120", ADMIN_PORT: "8120", HOST: "0.0.0.0" })).toEqual([sentence]);
+    expect(mistakes({ PORT: "8120", ADMIN_PORT: "8120", HOST: "localhost" })).toEqual([sentence]);
+    expect(mistakes({ PORT: "8120", ADMIN_PORT: "8120", HOST: "localhost", ADMIN_HOST: "localhost" })).toEqual([
+      sentence,
+    ]);
     expect(mistakes({ PORT: "8120", ADMIN_PORT: "8120", HOST: "10.0.0.5" })).toEqual([]);
     expect(mistakes({ PORT: "0", ADMIN_PORT: "0" })).toEqual([]);
   });
