@@ -28,8 +28,19 @@ export interface Installation {
   /** What a stranger gets who asks PUBLIC_URL for the public keys; a fault where nobody answers. */
   readonly reached: { readonly fault: string } | { readonly fault: undefined; readonly status: number };
   readonly database: { readonly fault: string } | Database;
-  readonly nats: "postgres" | { readonly fault: string | undefined; readonly isSynchronous: boolean | undefined };
+  /** Whether DATABASE_URL names it; otherwise it is the one that an engine keeps in DATA_DIR. */
+  readonly isDatabaseGiven: boolean;
+  /** What carries the streams: Postgres, the engine's own nats-server, or servers that NATS_URL names. */
+  readonly nats: "postgres" | "embedded" | NatsServers;
   readonly disk: { readonly freeBytes: number; readonly freeShare: number };
+}
+
+interface NatsServers {
+  readonly fault: string | undefined;
+  /** What the monitoring said; undefined where it was not asked, or did not say. */
+  readonly isSynchronous: boolean | undefined;
+  /** Why the monitoring that was named said nothing. */
+  readonly monitorFault?: string;
 }
 
 /** What the database says of itself, asked as the engine asks. */
@@ -47,8 +58,8 @@ interface Database {
 
 interface Check {
   readonly name: string;
-  /** What an installation has that passes. */
-  readonly promise: string;
+  /** What an installation has that passes, where it has it. */
+  readonly promise: string | ((installation: Installation) => string);
   /** @returns what is missing; undefined where nothing is */
   missing(installation: Installation): string | undefined;
 }
@@ -72,6 +83,12 @@ export const tokenBits = (token: string): number => token.length * Math.log2(Mat
 
 const GiB = 1024 ** 3;
 const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+/** What carries the streams where NATS_URL names no server. */
+const CARRIERS = {
+  postgres: "Postgres carries the streams; NATS_URL names no server",
+  embedded: "the engine's own nats-server carries the streams; NATS_URL names none",
+} as const;
 
 export const CHECKS: readonly Check[] = [
   {
@@ -101,10 +118,12 @@ export const CHECKS: readonly Check[] = [
   {
     name: "trust",
     promise: "PEPPOL_TRUST_DIR has the authorities of the network",
-    missing: ({ pki }) =>
-      pki.fault === undefined && pki.authorities === 0
+    missing: ({ pki }) => {
+      if (pki.fault !== undefined || pki.authorities > 0) return undefined;
+      return pki.hasKeystore
         ? "PEPPOL_TRUST_DIR has no certification authority: no other access point is trusted."
-        : undefined,
+        : "Without AS4_KEYSTORE the authorities of the development PKI are trusted; set it and PEPPOL_TRUST_DIR.";
+    },
   },
   {
     name: "revocation",
@@ -116,7 +135,8 @@ export const CHECKS: readonly Check[] = [
     name: "public url",
     promise: "PUBLIC_URL leads to this engine",
     missing: ({ publicUrl, reached }) => {
-      if (publicUrl === undefined) return "PUBLIC_URL is not set: links and the network's addresses lead nowhere.";
+      if (publicUrl === undefined)
+        return "PUBLIC_URL is not set: links and the network's addresses name this machine, which nobody else finds by them.";
       if (reached.fault !== undefined) return `Nobody answers at PUBLIC_URL ${publicUrl}: ${reached.fault}.`;
       return reached.status === 200
         ? undefined
@@ -150,8 +170,11 @@ export const CHECKS: readonly Check[] = [
   {
     name: "admin token",
     promise: "ADMIN_TOKEN is set and cannot be guessed",
-    missing: ({ adminToken }) => {
-      if (adminToken === undefined) return "ADMIN_TOKEN is not set: /admin and the console are closed.";
+    missing: ({ adminToken, environment }) => {
+      if (adminToken === undefined)
+        return environment === "sandbox"
+          ? "ADMIN_TOKEN is not set: the sandbox has made one (DATA_DIR/sandbox.json), production makes none."
+          : "ADMIN_TOKEN is not set: /admin and the console are closed.";
       return tokenBits(adminToken) >= LIMITS.doctor_token_bits_min
         ? undefined
         : "ADMIN_TOKEN repeats few characters and can be guessed; make one with openssl rand -base64 48.";
@@ -168,7 +191,11 @@ export const CHECKS: readonly Check[] = [
   {
     name: "database",
     promise: "the database answers",
-    missing: ({ database }) => database.fault,
+    missing: ({ database, isDatabaseGiven }) =>
+      database.fault ??
+      (isDatabaseGiven
+        ? undefined
+        : "DATABASE_URL is not set: the database is the engine's own in DATA_DIR, with which production does not start."),
   },
   {
     name: "postgres version",
@@ -211,16 +238,24 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "nats",
-    promise: "the NATS servers answer",
-    missing: ({ nats }) => (nats === "postgres" ? undefined : nats.fault),
+    promise: ({ nats }) => (typeof nats === "string" ? CARRIERS[nats] : "the NATS servers answer"),
+    missing: ({ nats }) => (typeof nats === "string" ? undefined : nats.fault),
   },
   {
     name: "nats sync",
-    promise: "JetStream writes before it answers",
-    missing: ({ nats }) =>
-      nats !== "postgres" && nats.isSynchronous === false
+    promise: ({ nats }) => {
+      if (typeof nats === "string") return "NATS_URL names no server that could be asked";
+      return nats.isSynchronous === true
+        ? "JetStream writes before it answers"
+        : "not asked whether JetStream writes before it answers: --nats-monitor names who tells";
+    },
+    missing: ({ nats }) => {
+      if (typeof nats === "string") return undefined;
+      if (nats.monitorFault !== undefined) return `The address of --nats-monitor does not tell: ${nats.monitorFault}.`;
+      return nats.isSynchronous === false
         ? "JetStream does not sync each write: set sync_interval: always, as deploy/nats/nats.conf has it."
-        : undefined,
+        : undefined;
+    },
   },
   {
     name: "disk",

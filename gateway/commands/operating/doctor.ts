@@ -26,7 +26,7 @@ export const doctorCommand: Command = {
     for (const { name, promise, fault } of verdicts)
       print(
         fault === undefined
-          ? `${colour("green", "ok     ")}  ${name}: ${promise}`
+          ? `${colour("green", "ok     ")}  ${name}: ${typeof promise === "string" ? promise : promise(installation)}`
           : `${colour("red", "missing")}  ${name}: ${fault.replace(/\s+/g, " ")}`,
       );
     return verdicts.every(({ fault }) => fault === undefined) ? EXIT.ok : EXIT.failed;

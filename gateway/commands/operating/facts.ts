@@ -1,6 +1,8 @@
 /** Gathers what `kurier doctor` judges. It changes nothing: what cannot be found out is told as a fault. */
 import { statfs } from "node:fs/promises";
 
+import { z } from "zod";
+
 import { DAY_MS, systemClock } from "../../../engine/base/clock.js";
 import { ConfigError, loadConfig } from "../../../engine/base/config.js";
 import type { Config } from "../../../engine/base/config.js";
@@ -15,7 +17,7 @@ import { checkKeyring, MasterKeyError } from "../../../engine/storage/keyring/ke
 import { migrationStatus } from "../../../engine/storage/migrate.js";
 import { readServerFacts } from "../../../engine/storage/operators/server.js";
 import { DatabaseError } from "../../../engine/storage/unusable.js";
-import { EmbeddedError } from "../../../engine/embedded/embedded.js";
+import { EmbeddedError, runningNatsServer } from "../../../engine/embedded/embedded.js";
 import { withDatabase } from "../database.js";
 import { call } from "../demo/calls.js";
 import type { Installation } from "./checks.js";
@@ -95,23 +97,35 @@ async function databaseOf(config: Config): Promise<Installation["database"]> {
 /** @param monitor  address of a server's monitoring, which alone tells how it writes */
 async function natsOf(config: Config, monitor: string | undefined): Promise<Installation["nats"]> {
   const { NATS_URL: url } = config;
+  if (url === undefined && runningNatsServer(config.DATA_DIR) !== undefined) return "embedded";
   if (url === undefined || url === "embedded") return "postgres";
-  const isSynchronous = monitor === undefined ? undefined : await isSyncedAt(monitor);
+  const told = monitor === undefined ? { isSynchronous: undefined } : await syncAt(monitor);
   const streams = openJetStream({ url, log: silentLog, metrics: createMetrics(), clock: systemClock });
   try {
     await streams.status();
-    return { fault: undefined, isSynchronous };
+    return { fault: undefined, ...told };
   } catch (error) {
-    return { fault: `NATS does not answer: ${faultOf(error)}.`, isSynchronous };
+    return { fault: `NATS does not answer: ${faultOf(error)}.`, ...told };
   } finally {
     await streams.close();
   }
 }
 
-async function isSyncedAt(monitor: string): Promise<boolean> {
-  const answer = await call("GET", `${monitor.replace(/\/+$/, "")}/jsz?config=1`, {});
-  const config = answer.json["config"] as { readonly sync_always?: unknown } | undefined;
-  return config?.sync_always === true;
+const MONITORING = z.object({ config: z.object({ sync_always: z.boolean().optional() }) });
+
+/** Whether a server syncs each write, or why it does not say. */
+async function syncAt(
+  monitor: string,
+): Promise<{ readonly isSynchronous: boolean | undefined; readonly monitorFault?: string }> {
+  try {
+    const { status, json } = await call("GET", `${monitor}/jsz?config=1`, {});
+    const answer = MONITORING.safeParse(json);
+    return answer.success
+      ? { isSynchronous: answer.data.config.sync_always === true }
+      : { isSynchronous: undefined, monitorFault: `it answers ${status}, and nothing of JetStream` };
+  } catch (error) {
+    return { isSynchronous: undefined, monitorFault: faultOf(error) };
+  }
 }
 
 /** What is known where the configuration itself cannot be used. */
@@ -126,6 +140,7 @@ const UNKNOWN: Omit<Installation, "configFaults"> = {
   pki: { fault: "" },
   reached: { fault: "" },
   database: { fault: "" },
+  isDatabaseGiven: true,
   nats: "postgres",
   disk: { freeBytes: LIMITS.doctor_disk_bytes_min, freeShare: 1 },
 };
@@ -165,6 +180,7 @@ export async function gatherInstallation(options: {
     pki,
     reached,
     database,
+    isDatabaseGiven: config.DATABASE_URL !== undefined,
     nats,
     disk: { freeBytes: disk.bavail * disk.bsize, freeShare: disk.bavail / Math.max(1, disk.blocks) },
   };

@@ -30,6 +30,7 @@ const HEALTHY: Installation = {
   pki: PKI,
   reached: { fault: undefined, status: 200 },
   database: DATABASE,
+  isDatabaseGiven: true,
   nats: { fault: undefined, isSynchronous: true },
   disk: { freeBytes: LIMITS.doctor_disk_bytes_min, freeShare: 0.5 },
 };
@@ -47,7 +48,10 @@ const FAULTS: Readonly<Record<string, readonly (readonly [Partial<Installation>,
     [{ pki: { ...PKI, hasKeystore: false } }, "development"],
     [{ pki: { ...PKI, endsInDays: LIMITS.doctor_certificate_days } }, "ends in 30 days"],
   ],
-  trust: [[{ pki: { ...PKI, authorities: 0 } }, "PEPPOL_TRUST_DIR"]],
+  trust: [
+    [{ pki: { ...PKI, authorities: 0 } }, "PEPPOL_TRUST_DIR has no certification authority"],
+    [{ pki: { ...PKI, hasKeystore: false, authorities: 0 } }, "authorities of the development PKI are trusted"],
+  ],
   revocation: [[{ revocation: "off" }, "REVOCATION"]],
   "public url": [
     [{ publicUrl: undefined }, "PUBLIC_URL is not set"],
@@ -61,7 +65,8 @@ const FAULTS: Readonly<Record<string, readonly (readonly [Partial<Installation>,
     [{ adminHost: "::" }, "ADMIN_HOST"],
   ],
   "admin token": [
-    [{ adminToken: undefined }, "ADMIN_TOKEN is not set"],
+    [{ adminToken: undefined }, "ADMIN_TOKEN is not set: /admin and the console are closed"],
+    [{ adminToken: undefined, environment: "sandbox" }, "the sandbox has made one"],
     [{ adminToken: "a".repeat(64) }, "guessed"],
     [{ adminToken: "abababababababababababababababab" }, "guessed"],
   ],
@@ -69,7 +74,10 @@ const FAULTS: Readonly<Record<string, readonly (readonly [Partial<Installation>,
     [{ isMasterKeyGiven: false }, "MASTER_KEY is not set"],
     [{ database: { ...DATABASE, keyringFault: "The canary is damaged." } }, "canary"],
   ],
-  database: [[{ database: { fault: "Nobody listens at DATABASE_URL." } }, "DATABASE_URL"]],
+  database: [
+    [{ database: { fault: "Nobody listens at DATABASE_URL." } }, "Nobody listens"],
+    [{ isDatabaseGiven: false }, "the engine's own in DATA_DIR"],
+  ],
   "postgres version": [[{ database: { ...DATABASE, version: 140_010 } }, "Postgres is 14"]],
   "postgres fsync": [[settings({ fsync: "off" }), "fsync"]],
   "postgres full_page_writes": [[settings({ full_page_writes: "off" }), "full_page_writes"]],
@@ -84,7 +92,10 @@ const FAULTS: Readonly<Record<string, readonly (readonly [Partial<Installation>,
   ],
   migrations: [[{ database: { ...DATABASE, migrations: ["0230_console.sql"] } }, "0230_console.sql"]],
   nats: [[{ nats: { fault: "NATS does not answer.", isSynchronous: undefined } }, "NATS"]],
-  "nats sync": [[{ nats: { fault: undefined, isSynchronous: false } }, "sync_interval"]],
+  "nats sync": [
+    [{ nats: { fault: undefined, isSynchronous: false } }, "sync_interval"],
+    [{ nats: { fault: undefined, isSynchronous: undefined, monitorFault: "fetch failed" } }, "fetch failed"],
+  ],
   disk: [
     [{ disk: { freeBytes: LIMITS.doctor_disk_bytes_min - 1, freeShare: 0.5 } }, "GiB left"],
     [{ disk: { freeBytes: LIMITS.doctor_disk_bytes_min, freeShare: 0.01 } }, "1 % of its disk"],
@@ -101,7 +112,20 @@ describe("the table of kurier doctor", () => {
   test("a healthy installation lacks nothing, with NATS, without it, and where nobody says how it writes", () => {
     expect(missing(HEALTHY)).toEqual([]);
     expect(missing({ ...HEALTHY, nats: "postgres" })).toEqual([]);
+    expect(missing({ ...HEALTHY, nats: "embedded" })).toEqual([]);
     expect(missing({ ...HEALTHY, nats: { fault: undefined, isSynchronous: undefined } })).toEqual([]);
+  });
+
+  test.each([
+    ["postgres", [/Postgres carries the streams/, /names no server/]],
+    ["embedded", [/own nats-server carries the streams/, /names no server/]],
+    [{ fault: undefined, isSynchronous: undefined }, [/NATS servers answer/, /^not asked/]],
+    [{ fault: undefined, isSynchronous: true }, [/NATS servers answer/, /^JetStream writes before it answers$/]],
+  ] as const)("a row that passes says what is so, and of servers that are not there nothing: %j", (nats, words) => {
+    const said = CHECKS.filter(({ name }) => name.startsWith("nats")).map(({ promise }) =>
+      typeof promise === "string" ? promise : promise({ ...HEALTHY, nats }),
+    );
+    expect(said).toEqual(words.map((word) => expect.stringMatching(word) as string));
   });
 
   test("each row has a fault that it is for, and each name stands once", () => {
@@ -142,6 +166,12 @@ describe("the table of kurier doctor", () => {
 test("an environment that stops a start is told with every sentence, and nothing else is asked", async () => {
   const found = await gatherInstallation({ environment: { ENVIRONMENT: "production" }, natsMonitor: undefined });
   expect(found.configFaults.join(" ")).toMatch(/DATABASE_URL must be set.*MASTER_KEY must be set/);
+});
+
+test("a monitoring that does not answer is a fault of its row, and ends nothing", async () => {
+  const environment = { ENVIRONMENT: "sandbox", NATS_URL: "nats://127.0.0.1:1", DATA_DIR: "/nowhere/at/all" };
+  const found = await gatherInstallation({ environment, natsMonitor: "http://127.0.0.1:1" });
+  expect(missing(found)).toContainEqual(["nats sync", expect.stringMatching(/--nats-monitor does not tell: .+\.$/)]);
 });
 
 test("an installation whose database and address do not answer is judged all the same", async () => {
