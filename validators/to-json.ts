@@ -78,12 +78,12 @@ const supplierOf = ({ name, participantId, companyId, vatId, country }: PartySum
   supplierCountry: country,
 });
 
-/** `LegalMonetaryTotal.PayableAmount` as an XPath. */
+/** `TaxTotal[2].TaxAmount` as an XPath; a step without a number stands for every element of its name. */
 function locate(root: string, source: string): string {
   const [path = "", attribute] = source.split("@");
   const steps = path.split(".");
   const named = steps.map((name, at) => {
-    const isAggregate = at < steps.length - 1 || Object.hasOwn(cac, name);
+    const isAggregate = at < steps.length - 1 || Object.hasOwn(cac, name.replace(/\[\d+\]$/u, ""));
     return `${isAggregate ? "cac" : "cbc"}:${name}`;
   });
   return `/${[root, ...named].join("/")}${attribute === undefined ? "" : `/@${attribute}`}`;

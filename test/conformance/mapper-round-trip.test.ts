@@ -18,6 +18,8 @@ import { validateDocument } from "../../validators/validate.js";
 import { childElements, parseXml } from "../../validators/xml/tree.js";
 import type { XmlElement } from "../../validators/xml/tree.js";
 import { SCAN_LIMITS } from "../../validators/xml/limits.js";
+import { silentlyGone, valuesOf } from "../support/documents/silently-gone.js";
+import type { Answer } from "../support/documents/silently-gone.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
 import { connectorCalls, connectorInvoice } from "../support/callers/connector.js";
 import type { ConnectorCall } from "../support/callers/connector.js";
@@ -29,31 +31,6 @@ import type { Partner } from "../support/callers/partners.js";
 const FOLDER = "documents/peppol-3.0.21";
 /** Some have terms of payment instead of a day. */
 const DEFAULTS = { dueDate: "2018-12-31" };
-
-interface Value {
-  readonly path: string;
-  readonly value: string;
-}
-
-/** Attributes that are terms of their own. */
-const TERMS: ReadonlySet<string> = new Set(["schemeID", "unitCode", "mimeCode", "filename", "name"]);
-
-function valuesOf(element: XmlElement, path = ""): readonly Value[] {
-  const children = childElements(element);
-  if (children.length > 0)
-    return children.flatMap((child) => valuesOf(child, path === "" ? child.local : `${path}.${child.local}`));
-  const text = element.children
-    .map((child) => (child.kind === "text" ? child.value : ""))
-    .join("")
-    .trim();
-  const attributes = element.attributes
-    .filter(({ local }) => TERMS.has(local))
-    .map(({ local, value }) => ({ path: `${path}@${local}`, value }));
-  // 410 and 410.00 are the same amount.
-  return text === ""
-    ? attributes
-    : [{ path, value: text.replace(/^(-?\d+)\.(\d*?)0*$/u, "$1.$2").replace(/\.$/u, "") }, ...attributes];
-}
 
 function rootOf(xml: Buffer): XmlElement {
   const document = parseXml(xml);
@@ -97,41 +74,14 @@ function sellerOf(root: XmlElement): Party {
   };
 }
 
-/** What a mapper's answer says of a source. */
-interface Answer {
-  readonly unmapped: readonly string[];
-  readonly issues: readonly {
-    readonly code: string;
-    readonly severity: string;
-    readonly field?: string | undefined;
-    readonly source?: string | undefined;
-  }[];
-}
-
-const keyOf = ({ path, value }: Value): string => `${path} = ${value}`;
-
-/** The values of a source that its UBL does not have and the answer does not name; who names an element names all in it. */
-function silentlyGone(source: XmlElement, built: XmlElement, { unmapped, issues }: Answer): readonly Value[] {
-  const left = new Map<string, number>();
-  for (const value of valuesOf(built)) left.set(keyOf(value), (left.get(keyOf(value)) ?? 0) + 1);
-  const named = new Set([...unmapped, ...issues.map((issue) => issue.source)]);
-  const isNamed = (path: string): boolean =>
-    named.has(path) ||
-    path
-      .replace(/@.*$/u, "")
-      .split(".")
-      .some((_, at, parts) => named.has(parts.slice(0, at + 1).join(".")));
-  return valuesOf(source).filter((value) => {
-    const count = left.get(keyOf(value)) ?? 0;
-    left.set(keyOf(value), count - 1);
-    return count <= 0 && !isNamed(value.path);
-  });
-}
-
-/** No example has the check digits of its account right; a person has to look at reasons for which there is no member. */
+/**
+ * No example has the check digits of its account right; a person has to look at reasons for which there is no member, and
+ * at VAT in a second currency.
+ */
 const doubts = ({ issues }: Answer): readonly string[] =>
   issues
     .filter(({ severity, field, code }) => severity !== "information" && field !== "iban" && code !== "REASON_CHANGED")
+    .filter(({ source }) => source !== "TaxTotal[2]")
     .map(({ code }) => code);
 
 describeConformance("UBL → mapper → create → UBL", FOLDER, () => {
@@ -185,7 +135,7 @@ describeConformance("UBL → mapper → create → UBL", FOLDER, () => {
     if (before.kind === "refused" || read.kind === "refused") throw new Error("not read");
     expect(before.problems.some(({ field }) => field === "iban")).toBe(withAccount !== example);
     const isSecond = ({ ruleId, location = "" }: { ruleId: string; location?: string }): boolean =>
-      ruleId === "JSON-OTHER" && location.endsWith("/cac:TaxTotal");
+      ruleId === "JSON-OTHER" && location.endsWith("/cac:TaxTotal[2]");
     expect(before.problems.some(isSecond)).toBe(sayable !== withAccount);
     expect(read.problems.filter(({ severity }) => severity === "fatal")).toEqual([]);
     const { ubl = Buffer.alloc(0) } = buildInvoice(read.invoice, own);

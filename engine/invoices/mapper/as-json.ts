@@ -3,8 +3,6 @@
  * @source spec/rulings.md, section 13, /payloads/convert
  */
 import { parseParticipantId, participantKey } from "../../base/ids.js";
-import { childElements } from "../../../validators/xml/tree.js";
-import type { XmlElement } from "../../../validators/xml/tree.js";
 import { buildInvoice } from "../build.js";
 import { invoiceField, invoiceOfBody } from "../connector/to-invoice.js";
 import type { Party } from "../draft.js";
@@ -62,15 +60,8 @@ const PROBLEM_OF: Readonly<Record<IssueCode, ProblemId | undefined>> = {
   FILLED_IN: undefined,
 };
 
-/**
- * Elements without which an invoice would be another one, though its sums stay: to whom it is owed, a party, the VAT in
- * a second currency; and how many of each are said elsewhere.
- */
-const ANOTHER = [
-  ["PayeeParty", 0],
-  ["TaxRepresentativeParty", 0],
-  ["TaxTotal", 1],
-] as const;
+/** What a doubt is about where no member is in doubt but an element that none says. */
+const PROBLEM_OF_ELEMENT: Partial<Record<IssueCode, ProblemId>> = { UNSAYABLE: "JSON-OTHER" };
 
 /** Members of the head that a create body has not. */
 const MORE: readonly CopiedRow[] = [["PaymentTerms/Note", "paymentTerms", "text"]];
@@ -145,24 +136,14 @@ export function invoiceOfUbl(
   locate: (source: string) => string,
 ): UblAsJson | Extract<MapOutput, { readonly kind: "unreadable" }> {
   try {
-    const root = rootOfXml(sourceText);
-    const another = ANOTHER.filter(([name, said]) => elementsOf(root, name) > said).map(([name]) => name);
-    return asJson(new Collection(readUbl(root, own, MORE), own), another, { own, locate });
+    return asJson(new Collection(readUbl(rootOfXml(sourceText), own, MORE), own), own, locate);
   } catch (error) {
     if (!(error instanceof UnreadableSource)) throw error;
     return { kind: "unreadable", ruleId: error.ruleId, message: error.message };
   }
 }
 
-const elementsOf = (root: XmlElement, name: string): number =>
-  childElements(root).filter(({ local }) => local === name).length;
-
-/** @param another  elements that make it another invoice */
-function asJson(
-  members: Collection,
-  another: readonly string[],
-  { own, locate }: { readonly own: Party; readonly locate: (source: string) => string },
-): UblAsJson {
+function asJson(members: Collection, own: Party, locate: (source: string) => string): UblAsJson {
   derive(members);
   const body = documentOf(members, textOf);
   const led = invoiceOfBody(body, undefined);
@@ -180,13 +161,12 @@ function asJson(
     attachments: members.attachments.map((attachment) => ({ description: null, ...attachment })),
   };
   const problems = new Problems();
-  for (const { code, field = "document", source } of members.issues) {
-    const ruleId = PROBLEM_OF[code];
-    if (ruleId !== undefined) problems.add(invoiceField(field), ruleId, source === undefined ? "/" : locate(source));
+  for (const { code, field, source } of members.issues) {
+    const ruleId = (field === undefined ? PROBLEM_OF_ELEMENT[code] : undefined) ?? PROBLEM_OF[code];
+    if (ruleId === undefined) continue;
+    problems.add(invoiceField(field ?? "document"), ruleId, source === undefined ? "/" : locate(source));
   }
-  for (const source of another) problems.add("document", "JSON-OTHER", locate(source));
-  for (const source of members.unmapped)
-    if (!another.some((name) => source.startsWith(`${name}.`))) problems.add("document", "JSON-UNSAID", locate(source));
+  for (const source of members.unmapped) problems.add("document", "JSON-UNSAID", locate(source));
   const built = buildInvoice(invoice, own);
   // What the reader could not read is missing for the builder too: that is told once.
   const told = new Set(problems.found.map(({ field }) => field));

@@ -288,7 +288,7 @@ describe("POST /api/v1/payloads/convert, ubl to json", () => {
             "</cac:TaxTotal>",
             '$&<cac:TaxTotal><cbc:TaxAmount currencyID="CZK">500.00</cbc:TaxAmount></cac:TaxTotal>',
           ),
-      [["JSON-OTHER", "document", "/Invoice/cac:TaxTotal"]],
+      [["JSON-OTHER", "document", "/Invoice/cac:TaxTotal[2]"]],
     ],
   ])("%s is 422, and the finding names the element", async (_, changed, expected) => {
     const ubl = await toUbl(JSON_INVOICE);

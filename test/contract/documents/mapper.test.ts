@@ -2,6 +2,7 @@
  * POST /connector/mapper over HTTP, on both forms of the server. Test names quote spec/enterprise.md, Connector, and
  * spec/rulings.md, section 11, Mapper.
  */
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import type { Clock } from "../../../engine/base/clock.js";
@@ -258,6 +259,20 @@ describe.each(serverForms)("the mapper over %s", (form) => {
     const answer = await post({ customerRef: SELLER, sourceType: "xml", sourceText });
     expect([answer.status, errorOf(answer)["field"]]).toEqual([422, "sourceText"]);
     expect((errorOf(answer)["details"] as { ruleId: string }[])[0]?.ruleId).toBe(ruleId);
+  });
+
+  test("UBL whose amount is owed to a payee is not ready: issues[] names the element, and why", async () => {
+    const source = readFileSync(new URL("../../fixtures/mapper/xml-ubl/plain.xml", import.meta.url), "utf8");
+    const payee = "<cac:PayeeParty><cac:PartyName><cbc:Name>Faktor, a. s.</cbc:Name></cac:PartyName></cac:PayeeParty>";
+    const sourceText = source.replace("</cac:AccountingCustomerParty>", `$&${payee}`);
+    const answer = await post({ customerRef: SELLER, sourceType: "xml", sourceText, execute: "preview" });
+    expect((answer.json["preview"] as { ready: boolean }).ready).toBe(false);
+    expect(answer.json["issues"]).toContainEqual({
+      code: "UNSAYABLE",
+      severity: "error",
+      source: "PayeeParty",
+      message: "A create body has no member for this, and the invoice would be another one without it.",
+    });
   });
 
   test("customerRef of another integrator is the same 404 as one that never was; without one it is 400 and named", async () => {

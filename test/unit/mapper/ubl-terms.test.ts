@@ -55,6 +55,28 @@ test.each([
   expect(told(map(file, from, to))).toContain(expected);
 });
 
+const PAYEE = "<cac:PayeeParty><cac:PartyName><cbc:Name>Faktor, a. s.</cbc:Name></cac:PartyName></cac:PayeeParty>";
+const IN_EUR = '<cac:TaxTotal><cbc:TaxAmount currencyID="EUR">16.49</cbc:TaxAmount></cac:TaxTotal>';
+const IN_CZK = '<cac:TaxTotal><cbc:TaxAmount currencyID="CZK">500.00</cbc:TaxAmount></cac:TaxTotal>';
+const BUYER = "</cac:AccountingCustomerParty>";
+
+test.each([
+  ["a payee, to whom the amount is owed", BUYER, BUYER + PAYEE, "PayeeParty"],
+  [
+    "a tax representative of the seller",
+    BUYER,
+    BUYER + PAYEE.replaceAll("PayeeParty", "TaxRepresentativeParty"),
+    "TaxRepresentativeParty",
+  ],
+  ["VAT in a second currency", /<cac:Legal/u, `${IN_EUR}${IN_CZK}$&`, "TaxTotal[2]"],
+  ["VAT in a second currency, named before the other,", /<cac:Legal/u, `${IN_CZK}${IN_EUR}$&`, "TaxTotal[1]"],
+] as const)("%s makes another invoice: not ready, and one error names the element", (_, from, to, source) => {
+  const { ready, issues, unmapped } = map("plain.xml", from, to);
+  const doubts = issues.filter(({ severity }) => severity !== "information");
+  expect([ready, doubts]).toMatchObject([false, [{ code: "UNSAYABLE", severity: "error", source }]]);
+  expect(unmapped).toEqual([]);
+});
+
 test("a credit note stays one whatever its code says, and a person is told", () => {
   const mapped = map("credit-note.xml", /(CreditNoteTypeCode>)381/u, "$1380");
   expect([mapped.document["type"], mapped.ready]).toEqual(["credit_note", false]);

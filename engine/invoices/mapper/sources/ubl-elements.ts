@@ -7,6 +7,10 @@ import { placeOf } from "./reading.js";
 const childrenCalled = (element: XmlElement, name: string): readonly XmlElement[] =>
   childElements(element).filter(({ local }) => local === name);
 
+/** The name of one of the elements that have it; with its number where there are several: `TaxTotal[2]`. */
+export const placeAmong = (several: readonly XmlElement[], one: XmlElement): string =>
+  several.length > 1 ? `${one.local}[${several.indexOf(one) + 1}]` : one.local;
+
 /** Finds elements and remembers what became of each. Names are enough: UBL has none twice in one place. */
 export class TakenElements {
   // Bounded by the elements of one source.
@@ -42,6 +46,11 @@ export class TakenElements {
   textOf(element: XmlElement): string {
     this.#taken.add(element);
     return this.peek(element);
+  }
+
+  /** Takes an element with everything in it. */
+  take(element: XmlElement): void {
+    this.#taken.add(element);
   }
 
   text(from: XmlElement, ...path: readonly string[]): string | undefined {

@@ -21,7 +21,7 @@ import { CERTAINTY } from "../names.js";
 import { foundAt, placeOf } from "./reading.js";
 import type { FoundValue, Reading } from "./reading.js";
 import { centsOf, discountOf, readUblLines } from "./ubl-lines.js";
-import { TakenElements } from "./ubl-elements.js";
+import { placeAmong, TakenElements } from "./ubl-elements.js";
 import { readSender } from "./ubl-sender.js";
 
 const UBL = /^urn:oasis:names:specification:ubl:schema:xsd:(?:Invoice|CreditNote)-2$/u;
@@ -65,7 +65,6 @@ const COPIED: readonly CopiedRow[] = [
   ["LegalMonetaryTotal/PayableAmount", "checkDue", "number"],
   ["LegalMonetaryTotal/TaxInclusiveAmount", "checkWithTax", "number"],
   ["LegalMonetaryTotal/TaxExclusiveAmount", "checkWithoutTax", "number"],
-  ["TaxTotal/TaxAmount", "checkTax", "number"],
 ];
 
 const RECIPIENT: readonly CopiedRow[] = [
@@ -82,6 +81,8 @@ const RECIPIENT: readonly CopiedRow[] = [
 const WRITTEN_ANEW =
   /^(?:TaxTotal\.TaxSubtotal\.(?:TaxableAmount|TaxAmount|TaxCategory\.(?:ID|Percent))|.*TaxScheme\.ID)$/u;
 const MONEY = "LegalMonetaryTotal";
+/** Parties without which an invoice would be another one: to whom it is owed, and who answers for its VAT. */
+const PARTIES = ["PayeeParty", "TaxRepresentativeParty"] as const;
 const EXEMPTION = "TaxTotal.TaxSubtotal.TaxCategory";
 
 function isIbanText(text: string): boolean {
@@ -120,7 +121,9 @@ class UblReader {
     const notes = this.#taken.elements(this.#root, "Note").map((note) => this.#taken.textOf(note));
     if (notes.length > 0) this.#find("note", "text", notes.join("\n"), "Note");
     if (notes.length > 1) this.#tell("CONVERTED", { field: "note", source: "Note", detail: "Notes became one." });
+    this.#readTaxTotals();
     this.#readParties(type?.startsWith("self_billing") === true);
+    for (const name of PARTIES) for (const party of this.#taken.elements(this.#root, name)) this.#tellAnother(party);
     this.#readPayment();
     const { lines, issues } = readUblLines(this.#root, this.#taken);
     this.#issues.push(...issues);
@@ -186,6 +189,30 @@ class UblReader {
     ] as const)
       this.#taken.takeSame(this.#taken.element(this.#root, name), written);
     return type;
+  }
+
+  /** VAT in the currency of the document; that of another currency (BT-111) may stand before it. */
+  #readTaxTotals(): void {
+    const totals = this.#taken.elements(this.#root, "TaxTotal");
+    const currency = this.#taken.element(this.#root, "DocumentCurrencyCode");
+    const isOwn = (total: XmlElement): boolean => {
+      const amount = this.#taken.element(total, "TaxAmount");
+      return (
+        amount !== undefined &&
+        currency !== undefined &&
+        attributeOf(amount, "currencyID") === this.#taken.peek(currency)
+      );
+    };
+    const own = totals.find(isOwn) ?? totals[0];
+    if (own === undefined) return;
+    this.#copy(own, ["TaxAmount", "checkTax", "number"], `${placeAmong(totals, own)}.`);
+    for (const total of totals) if (total !== own) this.#tellAnother(total);
+  }
+
+  /** An element that no member says, and without which the invoice would be another one, with all that is in it. */
+  #tellAnother(element: XmlElement): void {
+    this.#taken.take(element);
+    this.#tell("UNSAYABLE", { source: placeAmong(this.#taken.elements(this.#root, element.local), element) });
   }
 
   /** In self-billing the seller is the one to whom the document goes. */
