@@ -8,7 +8,7 @@ import { CERTAINTY } from "./names.js";
 import { markOf } from "./numbers.js";
 import type { DecimalMark } from "./numbers.js";
 import { placeOf } from "./sources/reading.js";
-import type { FoundValue, Reading } from "./sources/reading.js";
+import type { FoundValue, Reading, StatedTax } from "./sources/reading.js";
 import { readValue } from "./values.js";
 
 /** A member with its value as text, and how sure it is. */
@@ -33,6 +33,7 @@ export class Collection {
   readonly head: FieldValues = new Map();
   readonly lines: readonly FieldValues[];
   readonly attachments: readonly Readonly<Record<string, string>>[];
+  readonly taxes: readonly StatedTax[];
   readonly #mark: DecimalMark | undefined;
   // All three are bounded by the values of one source, which its reader bounds.
   readonly #issues: MapIssue[];
@@ -47,6 +48,7 @@ export class Collection {
     this.#own = own;
     this.#issues = [...reading.issues];
     this.attachments = reading.attachments ?? [];
+    this.taxes = reading.taxes ?? [];
     this.#unmapped = new Set(reading.unmapped);
     this.#mark = reading.mark ?? markOf(numbersOf(reading));
     const lines = reading.lines.filter((line) => line.length > 0);

@@ -2,7 +2,7 @@
 import { whyUnreadable } from "../../base/ids.js";
 import { invoiceOfBody, bodyField } from "../connector/to-invoice.js";
 import type { Draft, Party } from "../draft.js";
-import { centsText, exactOf, toCents } from "../exact.js";
+import { centsText, exactOf, exactText, toCents } from "../exact.js";
 import type { Cents } from "../exact.js";
 import type { InvoiceObject } from "../members.js";
 import { Problems } from "../problems.js";
@@ -120,10 +120,7 @@ function prove(members: Collection, line: FieldValues, names: readonly string[])
   }
 }
 
-const centsOf = (members: FieldValues, name: string): Cents | undefined => {
-  const exact = exactOf(members.get(name)?.value);
-  return exact === undefined ? undefined : toCents(exact);
-};
+const centsOf = (members: FieldValues, name: string): Cents | undefined => amountOf(members.get(name)?.value);
 
 function compare(members: Collection, draft: Draft): void {
   let isRight = true;
@@ -144,8 +141,38 @@ function compare(members: Collection, draft: Draft): void {
       });
     }
   }
+  compareTaxes(members, draft);
   if (compareTotals(members, draft) && isRight) for (const line of members.lines) prove(members, line, NUMBERS);
 }
+
+/** Each row of a breakdown is what the lines of its category and rate come to; one without amounts says nothing. */
+function compareTaxes(members: Collection, draft: Draft): void {
+  const left = [...totalsOf(draft).groups];
+  for (const { source, category, rate, taxable, tax } of members.taxes) {
+    const stated = [taxable, tax].map(amountOf);
+    const at = left.findIndex((group) => group.category === category && group.rate === rateOf(rate));
+    const [group] = at < 0 ? [] : left.splice(at, 1);
+    const computed = [group?.taxable ?? 0n, group?.tax ?? 0n];
+    const isRight = stated.every((amount, place) => amount === undefined || amount === computed[place]);
+    if (isRight && group !== undefined) continue;
+    if (isRight) members.passOver(source);
+    else
+      members.tell("TOTALS_DIFFER", {
+        field: "lines",
+        source,
+        detail: `Computed: ${computed.map(centsText).join(" and ")}, stated: ${taxable ?? "-"} and ${tax ?? "-"}.`,
+      });
+  }
+}
+
+const rateOf = (text: string | undefined): string => {
+  const exact = exactOf(text ?? "0");
+  return exact === undefined ? "" : exactText(exact);
+};
+const amountOf = (text: string | undefined): Cents | undefined => {
+  const exact = exactOf(text);
+  return exact === undefined ? undefined : toCents(exact);
+};
 
 /** @returns whether the source states what is to be paid, and the document comes to it */
 function compareTotals(members: Collection, draft: Draft): boolean {

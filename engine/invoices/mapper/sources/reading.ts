@@ -17,10 +17,21 @@ export interface FoundValue extends Meaning {
   readonly value: SourceValue;
 }
 
+/** What a source says of the VAT of one category and rate. */
+export interface StatedTax {
+  readonly source: string;
+  readonly category: string;
+  readonly rate: string | undefined;
+  readonly taxable: string | undefined;
+  readonly tax: string | undefined;
+}
+
 /** What a source says. */
 export interface Reading {
   readonly head: readonly FoundValue[];
   readonly lines: readonly (readonly FoundValue[])[];
+  /** The breakdown of VAT, to compare what the lines come to with it; default none. */
+  readonly taxes?: readonly StatedTax[];
   readonly unmapped: readonly string[];
   readonly issues: readonly MapIssue[];
   /** The sign before decimals where the form of the source says it; default: what its numbers show. */

@@ -1,11 +1,14 @@
 /** Elements of a UBL document by their names, and which of them nobody has taken. */
 import { LIMITS } from "../../../base/limits.js";
-import { attributeOf, childElements } from "../../../../validators/xml/tree.js";
+import { childElements } from "../../../../validators/xml/tree.js";
 import type { XmlElement } from "../../../../validators/xml/tree.js";
 import { placeOf } from "./reading.js";
 
 const childrenCalled = (element: XmlElement, name: string): readonly XmlElement[] =>
   childElements(element).filter(({ local }) => local === name);
+
+/** Attributes that say whose an identifier is, or name a code. */
+const TERMS: ReadonlySet<string> = new Set(["schemeID", "name"]);
 
 /** The name of one of the elements that have it; with its number where there are several: `TaxTotal[2]`. */
 export const placeAmong = (several: readonly XmlElement[], one: XmlElement): string =>
@@ -16,7 +19,7 @@ export class TakenElements {
   // Bounded by the elements of one source.
   readonly #taken = new Set<XmlElement>();
   // Bounded by the same.
-  readonly #dropped = new Map<XmlElement, string>();
+  readonly #schemes = new Map<XmlElement, string>();
 
   elements(from: XmlElement, name: string): readonly XmlElement[] {
     return childrenCalled(from, name);
@@ -66,18 +69,26 @@ export class TakenElements {
     return isSame;
   }
 
-  /** Names an attribute that will not be written of an element that is taken; one that will be is none. */
-  drop(element: XmlElement | undefined, attribute: string, written?: string): void {
-    const value = element === undefined ? undefined : attributeOf(element, attribute);
-    if (element !== undefined && value !== undefined && value !== written) this.#dropped.set(element, attribute);
+  /** Tells which scheme will be written of an element that is taken; default: none, so that any other is named. */
+  writesScheme(element: XmlElement | undefined, written: string | undefined): void {
+    if (element !== undefined && written !== undefined) this.#schemes.set(element, written);
   }
 
-  /** The tax identifiers of a party, each with its scheme. */
-  taxSchemes(party: XmlElement): readonly { readonly scheme: string; readonly id: string }[] {
+  /**
+   * The tax identifiers of a party, whether each is that of VAT, and whether its scheme will be written.
+   * @param written  the schemes that will be
+   */
+  taxSchemes(
+    party: XmlElement,
+    written: readonly string[],
+  ): readonly { readonly id: string; readonly isVat: boolean; readonly isWritten: boolean }[] {
     return childrenCalled(party, "PartyTaxScheme").flatMap((entry) => {
       const id = this.text(entry, "CompanyID");
-      const scheme = this.text(entry, "TaxScheme", "ID") ?? "VAT";
-      return id === undefined ? [] : [{ scheme, id }];
+      const scheme = this.element(entry, "TaxScheme", "ID");
+      const name = scheme === undefined ? "VAT" : this.peek(scheme);
+      const isWritten = written.includes(name);
+      if (isWritten) this.takeSame(scheme, name);
+      return id === undefined ? [] : [{ id, isVat: name === "VAT", isWritten }];
     });
   }
 
@@ -86,9 +97,9 @@ export class TakenElements {
     // Bounded by the elements of one source.
     const paths = new Set<string>();
     const walk = (element: XmlElement, path: string): void => {
-      const attribute = this.#dropped.get(element);
       if (this.#taken.has(element)) {
-        if (attribute !== undefined) paths.add(placeOf(`${path}@${attribute}`));
+        for (const { local, value } of element.attributes)
+          if (TERMS.has(local) && this.#schemes.get(element) !== value) paths.add(placeOf(`${path}@${local}`));
         return;
       }
       const children = childElements(element);

@@ -103,7 +103,7 @@ function readLine(line: XmlElement, name: string, taken: TakenElements): UblLine
     issues: [
       ...vat.issues,
       ...apart.map(() => converted(`${name}.AllowanceCharge`)),
-      ...(apart.length > 0 || isWrittenSo(allowances, discount) ? [] : [rewritten(`${name}.AllowanceCharge`)]),
+      ...(apart.length > 0 || isWrittenSo(allowances, discount, gross) ? [] : [rewritten(`${name}.AllowanceCharge`)]),
       ...(stated === undefined || centsOf(stated) === own.net
         ? []
         : [tell("LineExtensionAmount", "It is computed anew.")]),
@@ -115,10 +115,21 @@ function readLine(line: XmlElement, name: string, taken: TakenElements): UblLine
 
 const PRICE_OF_ONE = "A price is that of one.";
 
-/** Whether the builder writes a discount as the allowance that the document has. */
-const isWrittenSo = ([only, ...more]: readonly Adjustment[], discount: string | undefined): boolean =>
+/**
+ * Whether the builder writes a discount as the allowance that the document has.
+ * @param whole  what it is a share of
+ */
+const isWrittenSo = (
+  [only, ...more]: readonly Adjustment[],
+  discount: string | undefined,
+  whole: Cents | undefined,
+): boolean =>
   only === undefined ||
-  (more.length === 0 && discount !== undefined && discount !== "0" && exactText(exact(only.percent)) === discount);
+  (more.length === 0 &&
+    discount !== undefined &&
+    discount !== "0" &&
+    exactText(exact(only.percent)) === discount &&
+    (only.base === undefined || centsOf(only.base) === whole));
 
 const valueOf = (target: string, kind: ValueKind, value: string | undefined, source: string): readonly FoundValue[] =>
   value === undefined ? [] : [found(target, kind, value, source)];
@@ -140,6 +151,7 @@ function vatOf(element: XmlElement, within: string, path: readonly string[], tak
   const rate = taken.text(element, ...path, "Percent") ?? "0";
   const treatment = Object.hasOwn(TREATMENTS, category) ? TREATMENTS[category] : undefined;
   const source = [within, ...path].join(".");
+  taken.takeSame(taken.element(element, ...path, "TaxScheme", "ID"), "VAT");
   const isKnown = treatment !== undefined || category === "S" || category === "";
   return {
     issues: isKnown ? [] : [issueOf("UNSAYABLE", { field: "lines", source: `${source}.ID` })],
@@ -158,6 +170,8 @@ interface Adjustment {
   readonly amount: string;
   /** Percent, as the document says it beside the amount. */
   readonly percent: string | undefined;
+  /** What it is a share of, as the document says it. */
+  readonly base: string | undefined;
   readonly reason: string;
 }
 
@@ -165,8 +179,7 @@ function adjustmentOf(entry: XmlElement, taken: TakenElements): Adjustment {
   const isCharge = taken.text(entry, "ChargeIndicator") === "true";
   const amount = taken.text(entry, "Amount") ?? "0";
   const reason = taken.element(entry, "AllowanceChargeReason");
-  // What it is a share of follows from the document's own sums.
-  taken.text(entry, "BaseAmount");
+  const base = taken.text(entry, "BaseAmount");
   const percent = taken.text(entry, "MultiplierFactorNumeric");
   // What the builder writes of a discount.
   if (!isCharge) {
@@ -175,7 +188,7 @@ function adjustmentOf(entry: XmlElement, taken: TakenElements): Adjustment {
   }
   const words = reason === undefined ? "" : isCharge ? taken.textOf(reason) : taken.peek(reason);
   const said = words === "" ? (isCharge ? "Charge" : "Discount") : words;
-  return { isCharge, size: centsOf(amount), amount, percent, reason: said };
+  return { isCharge, size: centsOf(amount), amount, percent, base, reason: said };
 }
 
 /** A charge is a line of its own, an allowance one of a negative quantity: the sums stay the same. */
@@ -224,6 +237,8 @@ function statedPercent(allowances: readonly Adjustment[], of: readonly Reduced[]
 /** What the allowances and charges on the whole document become. */
 interface DocumentDiscount {
   readonly percent: string | undefined;
+  /** What the percentage comes to; 0 without one. */
+  readonly total: Cents;
   /** Lines that charges became, and allowances that no percentage comes to. */
   readonly lines: readonly UblLine[];
   readonly issues: readonly MapIssue[];
@@ -253,9 +268,12 @@ export function discountOf(root: XmlElement, lines: readonly UblLine[], taken: T
   const percent = exactOf(share);
   const isExact = percent !== undefined && sums.every(({ net, allowance }) => percentOf(net, percent) === allowance);
   const apart = [...charges, ...(isExact ? [] : allowances)];
-  const isWritten = allowances.length === groups.size && allowances.every((one) => isWrittenSo([one], share));
+  const isWritten =
+    allowances.length === groups.size &&
+    allowances.every((one) => isWrittenSo([one], share, groups.get(one.vat.key)?.net));
   return {
     percent: isExact ? share : undefined,
+    total: isExact ? total : 0n,
     lines: apart.map((adjustment) => adjustmentLine(adjustment, adjustment.vat)),
     issues: once([
       ...entries.flatMap(({ vat }) => vat.issues),

@@ -2,7 +2,7 @@
 import { participantParts } from "../../../base/ids.js";
 import type { XmlElement } from "../../../../validators/xml/tree.js";
 import type { Party } from "../../draft.js";
-import { ICO_SCHEME } from "../../terms.js";
+import { ICO_SCHEME, SLOVAK_SCHEME } from "../../terms.js";
 import { CERTAINTY } from "../names.js";
 import { foundAt } from "./reading.js";
 import type { FoundValue } from "./reading.js";
@@ -32,10 +32,16 @@ export function readSender(
 ): readonly FoundValue[] {
   for (const [path, of] of WRITTEN) taken.takeSame(taken.element(party, ...path.split("/")), of(own));
   const company = taken.element(party, "PartyLegalEntity", "CompanyID");
-  taken.drop(company, "schemeID", own.country === "SK" ? ICO_SCHEME : undefined);
+  const isSlovak = own.country === "SK";
+  taken.writesScheme(company, isSlovak ? ICO_SCHEME : undefined);
+  taken.writesScheme(taken.element(party, "PartyIdentification", "ID"), isSlovak ? SLOVAK_SCHEME : undefined);
+  const scheme = own.participant === undefined ? undefined : participantParts(own.participant).scheme;
+  taken.writesScheme(taken.element(party, "EndpointID"), scheme);
   const vatIds = taken.elements(party, "PartyTaxScheme").flatMap((entry) => {
     const id = taken.element(entry, "CompanyID");
-    const isVat = (taken.text(entry, "TaxScheme", "ID") ?? "VAT") === "VAT";
+    const of = taken.element(entry, "TaxScheme", "ID");
+    const isVat = of === undefined || taken.peek(of) === "VAT";
+    taken.takeSame(of, isVat ? "VAT" : "TAX");
     taken.takeSame(id, isVat ? own.icDph : own.dic);
     return id !== undefined && isVat ? [id] : [];
   });

@@ -19,7 +19,7 @@ import { issueOf } from "../issues.js";
 import type { IssueCode, IssuePlace, MapIssue } from "../issues.js";
 import { CERTAINTY } from "../names.js";
 import { foundAt, placeOf } from "./reading.js";
-import type { FoundValue, Reading } from "./reading.js";
+import type { FoundValue, Reading, StatedTax } from "./reading.js";
 import { centsOf, discountOf, readUblLines } from "./ubl-lines.js";
 import { placeAmong, TakenElements } from "./ubl-elements.js";
 import { readSender } from "./ubl-sender.js";
@@ -77,9 +77,6 @@ const RECIPIENT: readonly CopiedRow[] = [
   ["PostalAddress/Country/IdentificationCode", "country", "text"],
 ];
 
-/** What the builder computes from the lines, with the same result where the sums of the document agree. */
-const WRITTEN_ANEW =
-  /^(?:TaxTotal\.TaxSubtotal\.(?:TaxableAmount|TaxAmount|TaxCategory\.(?:ID|Percent))|.*TaxScheme\.ID)$/u;
 const MONEY = "LegalMonetaryTotal";
 /** Parties without which an invoice would be another one: to whom it is owed, and who answers for its VAT. */
 const PARTIES = ["PayeeParty", "TaxRepresentativeParty"] as const;
@@ -121,7 +118,7 @@ class UblReader {
     const notes = this.#taken.elements(this.#root, "Note").map((note) => this.#taken.textOf(note));
     if (notes.length > 0) this.#find("note", "text", notes.join("\n"), "Note");
     if (notes.length > 1) this.#tell("CONVERTED", { field: "note", source: "Note", detail: "Notes became one." });
-    this.#readTaxTotals();
+    const taxes = this.#readTaxTotals();
     this.#readParties(type?.startsWith("self_billing") === true);
     for (const name of PARTIES) for (const party of this.#taken.elements(this.#root, name)) this.#tellAnother(party);
     this.#readPayment();
@@ -131,19 +128,17 @@ class UblReader {
     if (discount.percent !== undefined)
       this.#find("documentDiscountPercent", "percent", discount.percent, "AllowanceCharge");
     this.#issues.push(...discount.issues);
-    const isDiscounted = discount.percent !== undefined && discount.percent !== "0";
     this.#tellSums(
       [...lines, ...discount.lines].reduce((sum, { net }) => sum + net, 0n),
-      isDiscounted,
+      discount.total,
     );
-    this.#tellExemptions();
     this.#tellRest();
     const attachments = this.#attachments();
-    const unmapped = this.#taken.rest(this.#root).filter((path) => !WRITTEN_ANEW.test(path));
     return {
       head: this.#head,
       lines: [...lines, ...discount.lines].map(({ found }) => found),
-      unmapped,
+      taxes,
+      unmapped: this.#taken.rest(this.#root),
       issues: this.#issues,
       mark: ".",
       attachments,
@@ -192,7 +187,7 @@ class UblReader {
   }
 
   /** VAT in the currency of the document; that of another currency (BT-111) may stand before it. */
-  #readTaxTotals(): void {
+  #readTaxTotals(): readonly StatedTax[] {
     const totals = this.#taken.elements(this.#root, "TaxTotal");
     const currency = this.#taken.element(this.#root, "DocumentCurrencyCode");
     const isOwn = (total: XmlElement): boolean => {
@@ -204,9 +199,25 @@ class UblReader {
       );
     };
     const own = totals.find(isOwn) ?? totals[0];
-    if (own === undefined) return;
-    this.#copy(own, ["TaxAmount", "checkTax", "number"], `${placeAmong(totals, own)}.`);
+    if (own === undefined) return [];
+    const place = placeAmong(totals, own);
+    this.#copy(own, ["TaxAmount", "checkTax", "number"], `${place}.`);
     for (const total of totals) if (total !== own) this.#tellAnother(total);
+    const subtotals = this.#taken.elements(own, "TaxSubtotal");
+    return subtotals.map((subtotal) => this.#readSubtotal(subtotal, `${place}.${placeAmong(subtotals, subtotal)}`));
+  }
+
+  #readSubtotal(subtotal: XmlElement, source: string): StatedTax {
+    const category = this.#taken.text(subtotal, "TaxCategory", "ID") ?? "";
+    this.#tellExemption(subtotal, category);
+    this.#taken.takeSame(this.#taken.element(subtotal, "TaxCategory", "TaxScheme", "ID"), "VAT");
+    return {
+      source,
+      category,
+      rate: this.#taken.text(subtotal, "TaxCategory", "Percent"),
+      taxable: this.#taken.text(subtotal, "TaxableAmount"),
+      tax: this.#taken.text(subtotal, "TaxAmount"),
+    };
   }
 
   /** An element that no member says, and without which the invoice would be another one, with all that is in it. */
@@ -231,29 +242,26 @@ class UblReader {
     for (const [path, target, kind] of RECIPIENT) this.#copy(party, [path, `recipient.${target}`, kind], within);
     const country = this.#taken.element(party, "PostalAddress", "Country", "IdentificationCode");
     const isSlovak = country !== undefined && this.#taken.peek(country) === "SK";
-    this.#taken.drop(
-      this.#taken.element(party, "PartyLegalEntity", "CompanyID"),
-      "schemeID",
-      isSlovak ? ICO_SCHEME : undefined,
-    );
+    const company = this.#taken.element(party, "PartyLegalEntity", "CompanyID");
+    this.#taken.writesScheme(company, isSlovak ? ICO_SCHEME : undefined);
     const endpoint = this.#taken.element(party, "EndpointID");
     const scheme = endpoint === undefined ? undefined : attributeOf(endpoint, "schemeID");
     if (endpoint !== undefined && scheme !== undefined) {
+      this.#taken.writesScheme(endpoint, scheme);
       const id = `${scheme}:${this.#taken.textOf(endpoint)}`;
       this.#find("recipient.networkId", "participant", id, `${within}EndpointID`);
     }
-    for (const tax of this.#taken.taxSchemes(party))
-      this.#find(
-        tax.scheme === "VAT" ? "recipient.vatId" : "recipient.taxId",
-        "taxId",
-        tax.id,
-        `${within}PartyTaxScheme`,
-      );
+    const written = role === "AccountingSupplierParty" ? ["VAT", "TAX"] : ["VAT"];
+    for (const { id, isVat, isWritten } of this.#taken.taxSchemes(party, written)) {
+      const [field, source] = [isVat ? "recipient.vatId" : "recipient.taxId", `${within}PartyTaxScheme`];
+      this.#find(field, "taxId", id, source);
+      if (!isWritten) this.#tell("CONVERTED", { field, source, detail: "It is sent as the tax id of the recipient." });
+    }
     // Where the builder puts a tax id that is no VAT id.
     const identifier = this.#taken.element(party, "PartyIdentification", "ID");
     if (identifier !== undefined && /^\d{10}$/u.test(this.#taken.peek(identifier))) {
       this.#find("recipient.taxId", "taxId", this.#taken.textOf(identifier), `${within}PartyIdentification.ID`);
-      this.#taken.drop(identifier, "schemeID", isSlovak ? SLOVAK_SCHEME : undefined);
+      this.#taken.writesScheme(identifier, isSlovak ? SLOVAK_SCHEME : undefined);
     }
     if (!this.#taken.has(party, "PartyLegalEntity", "RegistrationName"))
       this.#copy(party, ["PartyName/Name", "recipient.name", "text"], within);
@@ -271,7 +279,6 @@ class UblReader {
     const method = code === undefined ? "" : this.#taken.peek(code);
     // A transfer is one to an IBAN.
     const isSaid = Object.hasOwn(PAYMENT_METHODS, method) && (isIban || !TRANSFERS.has(method));
-    this.#taken.drop(code, "name");
     if (code !== undefined && isSaid)
       this.#find("paymentMethod", "payment", this.#taken.textOf(code), "PaymentMeans.PaymentMeansCode");
     const id = this.#taken.element(first, "PaymentID");
@@ -280,36 +287,31 @@ class UblReader {
   }
 
   /** Sums over lines, discounts and charges, which are others where one of these became another. */
-  #tellSums(lines: Cents, isDiscounted: boolean): void {
+  #tellSums(lines: Cents, discount: Cents): void {
     const told = (name: string): void => {
       this.#tell("CONVERTED", { field: "lines", source: `${MONEY}.${name}`, detail: "It is computed anew." });
     };
     const stated = this.#taken.text(this.#root, MONEY, "LineExtensionAmount");
     if (stated !== undefined && centsOf(stated) !== lines) told("LineExtensionAmount");
-    if (this.#taken.text(this.#root, MONEY, "AllowanceTotalAmount") !== undefined && !isDiscounted)
-      told("AllowanceTotalAmount");
+    const allowances = this.#taken.text(this.#root, MONEY, "AllowanceTotalAmount");
+    if (allowances !== undefined && centsOf(allowances) !== discount) told("AllowanceTotalAmount");
     if (this.#taken.text(this.#root, MONEY, "ChargeTotalAmount") !== undefined) told("ChargeTotalAmount");
   }
 
   /** Why no tax is due: the builder writes the usual words of each treatment. */
-  #tellExemptions(): void {
-    for (const total of this.#taken.elements(this.#root, "TaxTotal"))
-      for (const subtotal of this.#taken.elements(total, "TaxSubtotal")) {
-        const category = this.#taken.element(subtotal, "TaxCategory", "ID");
-        const id = category === undefined ? "" : this.#taken.peek(category);
-        const usual = Object.hasOwn(VAT_CATEGORIES, id)
-          ? VAT_CATEGORIES[id as keyof typeof VAT_CATEGORIES].exemption
-          : undefined;
-        for (const [name, written] of [
-          ["TaxExemptionReason", usual?.reason],
-          ["TaxExemptionReasonCode", usual?.code],
-        ] as const) {
-          const said = this.#taken.element(subtotal, "TaxCategory", name);
-          if (said === undefined || this.#taken.takeSame(said, written)) continue;
-          this.#taken.textOf(said);
-          this.#tell("REASON_CHANGED", { field: "lines", source: `${EXEMPTION}.${name}` });
-        }
-      }
+  #tellExemption(subtotal: XmlElement, category: string): void {
+    const usual = Object.hasOwn(VAT_CATEGORIES, category)
+      ? VAT_CATEGORIES[category as keyof typeof VAT_CATEGORIES].exemption
+      : undefined;
+    for (const [name, written] of [
+      ["TaxExemptionReason", usual?.reason],
+      ["TaxExemptionReasonCode", usual?.code],
+    ] as const) {
+      const said = this.#taken.element(subtotal, "TaxCategory", name);
+      if (said === undefined || this.#taken.takeSame(said, written)) continue;
+      this.#taken.textOf(said);
+      this.#tell("REASON_CHANGED", { field: "lines", source: `${EXEMPTION}.${name}` });
+    }
   }
 
   /** Sums that a create body cannot come to. */
@@ -332,7 +334,7 @@ class UblReader {
       const id = this.#taken.element(reference, "ID");
       const named = id === undefined ? "" : this.#taken.peek(id);
       const fileName = attributeOf(embedded, "filename") ?? (named === "" ? "attachment" : named);
-      if (this.#taken.takeSame(id, fileName)) this.#taken.drop(id, "schemeID");
+      this.#taken.takeSame(id, fileName);
       const description = this.#taken.text(reference, "DocumentDescription");
       return [
         {
