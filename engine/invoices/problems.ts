@@ -106,6 +106,10 @@ const PROBLEMS = {
     en: "A member of an invoice as JSON cannot hold this value as it stands.",
     sk: "Údaj faktúry ako JSON nemôže mať túto hodnotu.",
   },
+  "JSON-ELEMENT": {
+    en: "An invoice as JSON has no member for this element, and would be another invoice without it.",
+    sk: "Faktúra ako JSON na tento prvok nemá údaj a bez neho by bola inou faktúrou.",
+  },
   "JSON-UNKNOWN": { en: "This member is not read.", sk: "Tento údaj sa nečíta." },
 } as const satisfies Readonly<Record<string, Sentence>>;
 export type ProblemId = keyof typeof PROBLEMS;

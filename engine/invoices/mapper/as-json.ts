@@ -61,7 +61,7 @@ const PROBLEM_OF: Readonly<Record<IssueCode, ProblemId | undefined>> = {
 };
 
 /** What a doubt is about where no member is in doubt but an element that none says. */
-const PROBLEM_OF_ELEMENT: Partial<Record<IssueCode, ProblemId>> = { UNSAYABLE: "JSON-OTHER" };
+const PROBLEM_OF_ELEMENT: Partial<Record<IssueCode, ProblemId>> = { UNSAYABLE: "JSON-ELEMENT" };
 
 /** Members of the head that a create body has not. */
 const MORE: readonly CopiedRow[] = [["PaymentTerms/Note", "paymentTerms", "text"]];

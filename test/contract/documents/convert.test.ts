@@ -257,6 +257,11 @@ describe("POST /api/v1/payloads/convert, ubl to json", () => {
       [["JSON-OTHER", "iban", "/Invoice/cac:PaymentMeans/cac:PayeeFinancialAccount/cbc:ID"]],
     ],
     [
+      "a price in the second line that is no exact number",
+      (ubl) => ubl.replace(/(<cbc:PriceAmount[^>]*>)32\.8/u, "$10.123456789"),
+      [["JSON-OTHER", "items[1].unitPrice", "/Invoice/cac:InvoiceLine[2]/cac:Price/cbc:PriceAmount"]],
+    ],
+    [
       "a tax of the Canaries",
       (ubl) => ubl.replaceAll("<cbc:ID>S</cbc:ID>", "<cbc:ID>L</cbc:ID>"),
       [["JSON-SUMS", "items", "/Invoice/cac:InvoiceLine/cac:Item/cac:ClassifiedTaxCategory/cbc:ID"]],
@@ -268,7 +273,7 @@ describe("POST /api/v1/payloads/convert, ubl to json", () => {
           "</cac:AccountingCustomerParty>",
           "$&<cac:PayeeParty><cac:PartyName><cbc:Name>Faktor, a. s.</cbc:Name></cac:PartyName></cac:PayeeParty>",
         ),
-      [["JSON-OTHER", "document", "/Invoice/cac:PayeeParty"]],
+      [["JSON-ELEMENT", "document", "/Invoice/cac:PayeeParty"]],
     ],
     [
       "a tax representative of the seller",
@@ -277,7 +282,7 @@ describe("POST /api/v1/payloads/convert, ubl to json", () => {
           "</cac:AccountingCustomerParty>",
           "$&<cac:TaxRepresentativeParty><cac:PartyName><cbc:Name>Zástupca</cbc:Name></cac:PartyName></cac:TaxRepresentativeParty>",
         ),
-      [["JSON-OTHER", "document", "/Invoice/cac:TaxRepresentativeParty"]],
+      [["JSON-ELEMENT", "document", "/Invoice/cac:TaxRepresentativeParty"]],
     ],
     [
       "VAT in a second currency",
@@ -288,7 +293,7 @@ describe("POST /api/v1/payloads/convert, ubl to json", () => {
             "</cac:TaxTotal>",
             '$&<cac:TaxTotal><cbc:TaxAmount currencyID="CZK">500.00</cbc:TaxAmount></cac:TaxTotal>',
           ),
-      [["JSON-OTHER", "document", "/Invoice/cac:TaxTotal[2]"]],
+      [["JSON-ELEMENT", "document", "/Invoice/cac:TaxTotal[2]"]],
     ],
   ])("%s is 422, and the finding names the element", async (_, changed, expected) => {
     const ubl = await toUbl(JSON_INVOICE);

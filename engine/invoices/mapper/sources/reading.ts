@@ -12,7 +12,7 @@ import type { SourceValue } from "../values.js";
 
 /** A value with the member that it is taken for. */
 export interface FoundValue extends Meaning {
-  /** Where it stands in the source, without the number of its line: `items[].price`. */
+  /** Where it stands in the source: `items[].price`; in UBL with the number of its line: `InvoiceLine[2]`. */
   readonly source: string;
   readonly value: SourceValue;
 }

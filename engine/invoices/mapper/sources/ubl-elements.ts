@@ -10,9 +10,17 @@ const childrenCalled = (element: XmlElement, name: string): readonly XmlElement[
 /** Attributes that say whose an identifier is, or name a code. */
 const TERMS: ReadonlySet<string> = new Set(["schemeID", "name"]);
 
-/** The name of one of the elements that have it; with its number where there are several: `TaxTotal[2]`. */
-export const placeAmong = (several: readonly XmlElement[], one: XmlElement): string =>
-  several.length > 1 ? `${one.local}[${several.indexOf(one) + 1}]` : one.local;
+/** An element with its place among those of its name: `TaxTotal[2]`, without a number where it is alone. */
+export interface Placed {
+  readonly element: XmlElement;
+  readonly place: string;
+}
+
+export const placed = (several: readonly XmlElement[]): readonly Placed[] =>
+  several.map((element, at) => ({
+    element,
+    place: several.length > 1 ? `${element.local}[${at + 1}]` : element.local,
+  }));
 
 /** Finds elements and remembers what became of each. Names are enough: UBL has none twice in one place. */
 export class TakenElements {

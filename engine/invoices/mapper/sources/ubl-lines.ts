@@ -9,7 +9,8 @@ import type { MapIssue } from "../issues.js";
 import { CERTAINTY } from "../names.js";
 import { foundAt } from "./reading.js";
 import type { FoundValue } from "./reading.js";
-import type { TakenElements } from "./ubl-elements.js";
+import { placed } from "./ubl-elements.js";
+import type { Placed, TakenElements } from "./ubl-elements.js";
 
 /** VAT categories in the words of a create body; S is what a rate says by itself. */
 const TREATMENTS: Readonly<Record<string, string>> = {
@@ -47,9 +48,9 @@ export function readUblLines(root: XmlElement, taken: TakenElements): UblLines {
   const lines: UblLine[] = [];
   const issues: MapIssue[] = [];
   let isCountedAnew = false;
-  for (const line of taken.elements(root, name)) {
-    isCountedAnew ||= taken.text(line, "ID") !== String(lines.length + 1);
-    const read = readLine(line, name, taken);
+  for (const line of placed(taken.elements(root, name))) {
+    isCountedAnew ||= taken.text(line.element, "ID") !== String(lines.length + 1);
+    const read = readLine(line, taken);
     lines.push(...read.lines);
     issues.push(...read.issues);
   }
@@ -63,11 +64,13 @@ const once = (issues: readonly MapIssue[]): readonly MapIssue[] => [
   ...new Map(issues.map((issue) => [JSON.stringify(issue), issue])).values(),
 ];
 
-function readLine(line: XmlElement, name: string, taken: TakenElements): UblLines {
+/** What is told of a line stands for all of them; a value stands at the place of its own. */
+function readLine({ element: line, place }: Placed, taken: TakenElements): UblLines {
+  const name = line.local;
   const quantity = taken.element(line, "InvoicedQuantity") ?? taken.element(line, "CreditedQuantity");
   const unit = quantity?.attributes.find(({ local }) => local === "unitCode")?.value;
   const amount = quantity === undefined ? undefined : taken.textOf(quantity);
-  const counted = `${name}.${quantity?.local ?? "InvoicedQuantity"}`;
+  const counted = `${place}.${quantity?.local ?? "InvoicedQuantity"}`;
   const base = taken.text(line, "Price", "BaseQuantity");
   const price = taken.text(line, "Price", "PriceAmount");
   // The price of a hundred is a hundred times the price of one.
@@ -83,15 +86,15 @@ function readLine(line: XmlElement, name: string, taken: TakenElements): UblLine
     vat: vat.key,
     net: discount === undefined ? gross : gross - allowance,
     found: [
-      ...valueOf("description", "text", description, `${name}.Item.Name`),
+      ...valueOf("description", "text", description, `${place}.Item.Name`),
       ...valueOf("quantity", "quantity", amount, counted),
       // A code, which no word of a language is taken for: ST is a sheet, and no piece.
       ...valueOf("unit", "text", unit, `${counted}@unitCode`),
-      ...valueOf("unitPrice", "number", unitPrice, `${name}.Price.PriceAmount`),
+      ...valueOf("unitPrice", "number", unitPrice, `${place}.Price.PriceAmount`),
       ...vat.found,
       ...(discount === undefined || discount === "0"
         ? []
-        : [found("discount", "percent", discount, `${name}.AllowanceCharge`)]),
+        : [found("discount", "percent", discount, `${place}.AllowanceCharge`)]),
     ],
   };
   const apart = adjustments.filter(({ isCharge }) => isCharge || discount === undefined);

@@ -1,4 +1,5 @@
 /** UBL invoices and credit notes: every term that a create body can say, and the name of each that it cannot. */
+import { LIMITS } from "../../../base/limits.js";
 import { hasCheckDigits } from "../../iban.js";
 import type { Party } from "../../draft.js";
 import type { Cents } from "../../exact.js";
@@ -21,7 +22,8 @@ import { CERTAINTY } from "../names.js";
 import { foundAt, placeOf } from "./reading.js";
 import type { FoundValue, Reading, StatedTax } from "./reading.js";
 import { centsOf, discountOf, readUblLines } from "./ubl-lines.js";
-import { placeAmong, TakenElements } from "./ubl-elements.js";
+import { placed, TakenElements } from "./ubl-elements.js";
+import type { Placed } from "./ubl-elements.js";
 import { readSender } from "./ubl-sender.js";
 
 const UBL = /^urn:oasis:names:specification:ubl:schema:xsd:(?:Invoice|CreditNote)-2$/u;
@@ -120,7 +122,7 @@ class UblReader {
     if (notes.length > 1) this.#tell("CONVERTED", { field: "note", source: "Note", detail: "Notes became one." });
     const taxes = this.#readTaxTotals();
     this.#readParties(type?.startsWith("self_billing") === true);
-    for (const name of PARTIES) for (const party of this.#taken.elements(this.#root, name)) this.#tellAnother(party);
+    for (const name of PARTIES) this.#tellAnother(placed(this.#taken.elements(this.#root, name)));
     this.#readPayment();
     const { lines, issues } = readUblLines(this.#root, this.#taken);
     this.#issues.push(...issues);
@@ -188,23 +190,20 @@ class UblReader {
 
   /** VAT in the currency of the document; that of another currency (BT-111) may stand before it. */
   #readTaxTotals(): readonly StatedTax[] {
-    const totals = this.#taken.elements(this.#root, "TaxTotal");
+    const totals = placed(this.#taken.elements(this.#root, "TaxTotal"));
     const currency = this.#taken.element(this.#root, "DocumentCurrencyCode");
-    const isOwn = (total: XmlElement): boolean => {
-      const amount = this.#taken.element(total, "TaxAmount");
-      return (
-        amount !== undefined &&
-        currency !== undefined &&
-        attributeOf(amount, "currencyID") === this.#taken.peek(currency)
-      );
+    const said = currency === undefined ? undefined : this.#taken.peek(currency);
+    const unitOf = ({ element }: Placed): string | undefined => {
+      const amount = this.#taken.element(element, "TaxAmount");
+      return amount === undefined ? undefined : attributeOf(amount, "currencyID");
     };
-    const own = totals.find(isOwn) ?? totals[0];
+    const own = totals.find((total) => said !== undefined && unitOf(total) === said) ?? totals[0];
     if (own === undefined) return [];
-    const place = placeAmong(totals, own);
-    this.#copy(own, ["TaxAmount", "checkTax", "number"], `${place}.`);
-    for (const total of totals) if (total !== own) this.#tellAnother(total);
-    const subtotals = this.#taken.elements(own, "TaxSubtotal");
-    return subtotals.map((subtotal) => this.#readSubtotal(subtotal, `${place}.${placeAmong(subtotals, subtotal)}`));
+    this.#copy(own.element, ["TaxAmount", "checkTax", "number"], `${own.place}.`);
+    this.#tellAnother(totals.filter((total) => total !== own));
+    return placed(this.#taken.elements(own.element, "TaxSubtotal")).map(({ element, place }) =>
+      this.#readSubtotal(element, `${own.place}.${place}`),
+    );
   }
 
   #readSubtotal(subtotal: XmlElement, source: string): StatedTax {
@@ -220,10 +219,11 @@ class UblReader {
     };
   }
 
-  /** An element that no member says, and without which the invoice would be another one, with all that is in it. */
-  #tellAnother(element: XmlElement): void {
-    this.#taken.take(element);
-    this.#tell("UNSAYABLE", { source: placeAmong(this.#taken.elements(this.#root, element.local), element) });
+  /** Elements that no member says, and without which the invoice would be another one, with all that is in them. */
+  #tellAnother(elements: readonly Placed[]): void {
+    for (const { element } of elements) this.#taken.take(element);
+    const named = elements.filter((_, at) => at < LIMITS.mapper_issues_max);
+    for (const { place } of named) this.#tell("UNSAYABLE", { source: place });
   }
 
   /** In self-billing the seller is the one to whom the document goes. */
