@@ -1,7 +1,8 @@
 /**
  * Reads bytes as a JSON object that is safe to hand on: valid UTF-8, bounded in depth and size, no member twice.
  *
- * JSON.parse alone takes 200,000 levels, keeps the last of two equal members, and lets NUL and lone surrogates through.
+ * JSON.parse alone takes 200,000 levels, keeps the last of two equal members, lets NUL and lone surrogates through, and
+ * makes another number of one that a double does not hold.
  * The scan before it reads the text once without recursion and skips strings with indexOf. Duplicates need no look at
  * names: the scan counts members by their colons, the parsed value has lost those that came twice, and the counts
  * differ. Measured on a SAPI send of 11 KB (Node 20): 11 µs in all, of which toString and JSON.parse 7; with letters
@@ -11,6 +12,7 @@ import { isUtf8 } from "node:buffer";
 
 import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { endOfNumber, isChanged, withInfinite } from "./numbers.js";
 
 /** Octets of JSON that mean something. */
 export const QUOTE = 0x22;
@@ -21,6 +23,8 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
 
 /** What is said of a body that is not as it must be. */
 export const BODY_FAULTS = {
@@ -54,8 +58,8 @@ export function decodeUtf8(bytes: Buffer): string {
  */
 export function parseJsonObject(bytes: Buffer): Readonly<Record<string, unknown>> {
   const text = decodeUtf8(bytes);
-  const members = countMembers(text);
-  const value = parse(text);
+  const { members, changed } = scan(text);
+  const value = parse(changed.length === 0 ? text : withInfinite(text, changed));
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw malformed(BODY_FAULTS.object);
   inspect(value, members, text.includes("\\u"));
   return value as Readonly<Record<string, unknown>>;
@@ -69,8 +73,16 @@ function parse(text: string): unknown {
   }
 }
 
-/** Counts the members of the whole text. The count of malformed text means nothing, but JSON.parse refuses it later. */
-function countMembers(text: string): number {
+/** What is known of a text before it is read; of malformed text it means nothing, but JSON.parse refuses that. */
+interface Scanned {
+  readonly members: number;
+  /** Where numbers stand that are others as doubles. */
+  readonly changed: readonly (readonly [from: number, to: number])[];
+}
+
+function scan(text: string): Scanned {
+  // Bounded by the members of a body.
+  const changed: (readonly [number, number])[] = [];
   let depth = 0;
   let members = 0;
   let separators = 0;
@@ -86,9 +98,13 @@ function countMembers(text: string): number {
       if (++depth > LIMITS.json_depth_max) throw malformed(BODY_FAULTS.depth);
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       depth--;
+    } else if (code >= DIGIT_0 && code <= DIGIT_9) {
+      const end = endOfNumber(text, i);
+      if (isChanged(text, i, end)) changed.push([i, end]);
+      i = end - 1;
     }
   }
-  return members;
+  return { members, changed };
 }
 
 /** Index of the quote that ends a string whose text begins at `from`; the end of the text when none does. */

@@ -21,6 +21,23 @@ const read = (text: string | Buffer): string =>
   reasonOf(() => parseJsonObject(typeof text === "string" ? Buffer.from(text) : text));
 
 describe("JSON bodies", () => {
+  test.each(["0.1e-400", "1e-400", "-4e-324", "0.30000000000000000001", "12345678901234567", `0.${"1".repeat(200)}`])(
+    "the number %s, which a double does not hold, is infinite: no member takes it for another one",
+    (written) => {
+      const body = `{"a":[1,${written}],"b":"${written}","c":${written}}`;
+      const { a, b, c } = parseJsonObject(Buffer.from(body));
+      const infinite = written.startsWith("-") ? -Infinity : Infinity;
+      expect([a, b, c]).toEqual([[1, infinite], written, infinite]);
+    },
+  );
+
+  test.each(["0", "-0.0", "0e5", "1.50", "1E2", "100000000000000000000", "5e-324", "0.1", "23.9000000000000000000"])(
+    "the number %s is read as it stands",
+    (written) => {
+      expect(parseJsonObject(Buffer.from(`{"a":${written}}`))["a"]).toBe(Number(written));
+    },
+  );
+
   test("any JSON object is read as JSON.parse reads it", () => {
     const nameless = fc.string().filter((name) => name !== "__proto__" && !name.includes("\0"));
     const text = fc.string({ unit: "binary" }).filter((value) => !value.includes("\0"));
