@@ -14,6 +14,7 @@ import { BOX_EVENTS, BOX_STATES } from "../../engine/lifecycle/box.js";
 import { TIMELINE_KINDS } from "../../engine/lifecycle/document.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
+import { refuseUnheld } from "../request/numbers.js";
 
 /** What the rows need of the engine; each throws Refusal NOT_FOUND for an item that is missing or of another firm. */
 interface BoxPorts {
@@ -159,6 +160,7 @@ const createBody = z.object({
       (value) => Buffer.byteLength(JSON.stringify(value)) <= LIMITS.box_metadata_bytes_max,
       `must have at most ${LIMITS.box_metadata_bytes_max} octets as JSON`,
     )
+    .superRefine(refuseUnheld)
     .nullish()
     .describe("Yours; stored encrypted, shown with the item alone."),
 });

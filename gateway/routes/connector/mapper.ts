@@ -14,6 +14,7 @@ import type { FieldMap, MapInput, MapOutput } from "../../../engine/invoices/map
 import { SEVERITIES } from "../../../validators/report.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
+import { refuseUnheld } from "../../request/numbers.js";
 
 /** What the rows need of the engine: sources are read in worker threads. */
 interface MapperPorts {
@@ -85,7 +86,11 @@ const mapping = z
     customerRef: z.string().min(1).describe("The firm for which the document will be created."),
     sourceType: z.enum(SOURCE_TYPES),
     sourceText: z.string().optional().describe("The source, unless it is JSON: as it is in its file."),
-    sourceJson: z.unknown().optional().describe("The source as JSON: the object of one document."),
+    sourceJson: z
+      .unknown()
+      .optional()
+      .superRefine(refuseUnheld)
+      .describe("The source as JSON: the object of one document."),
     execute: z.literal("preview").optional().describe("Nothing is created or stored."),
     fieldMap: fieldMap.optional(),
     defaults: defaults.optional(),

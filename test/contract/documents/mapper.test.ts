@@ -211,6 +211,17 @@ describe.each(serverForms)("the mapper over %s", (form) => {
     expect([answer.status, errorOf(answer)["field"]]).toEqual([400, field]);
   });
 
+  test("a number with more digits than one keeps is 400 and named by its place, not mapped as another", async () => {
+    const body = `{"customerRef":"${SELLER}","sourceType":"json","sourceJson":{"a":[{"number":12345678901234567891}]}}`;
+    const answer = await http(
+      "POST",
+      `${t.sandbox.baseUrl}/connector/mapper`,
+      { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body,
+    );
+    expect([answer.status, errorOf(answer)["field"]]).toEqual([400, "sourceJson.a[0].number"]);
+  });
+
   test("a list of documents is 422: one document a call", async () => {
     const answer = await json([SOURCE, SOURCE]);
     expect([answer.status, errorOf(answer)["code"], errorOf(answer)["field"]]).toEqual([

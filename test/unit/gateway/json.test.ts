@@ -1,11 +1,13 @@
 /** Bodies: what is read as a JSON object or a form, and what is refused before anything is built from it. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 
 import { Refusal } from "../../../engine/base/errors.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { decodeSegment, parseQuery } from "../../../gateway/request/decode.js";
 import { parseJsonObject } from "../../../gateway/request/json.js";
+import { refuseUnheld } from "../../../gateway/request/numbers.js";
 
 const seed = Number(process.env["SEED"] ?? 20261120);
 const reasonOf = (call: () => unknown): string => {
@@ -139,6 +141,19 @@ describe("JSON bodies", () => {
 
   test("a number of a million digits does not stop the reader", () => {
     expect(read(`{"a":1${"0".repeat(1_000_000)}}`)).toBe("accepted");
+  });
+});
+
+describe("members that take any JSON", () => {
+  const anything = z.unknown().superRefine(refuseUnheld);
+  test.each([
+    ['{"a":{"b":[1,2.5,1e300]},"c":null}', undefined],
+    ['{"a":{"b":[1,9007199254740993]}}', "a.b.1"],
+    ['{"a":1e400}', "a"],
+    ['{"a":[{"b":0.1e-400}]}', "a.0.b"],
+  ])("%s is taken with its numbers as they are, or refused by the place of one that is not kept", (text, place) => {
+    const result = anything.safeParse(parseJsonObject(Buffer.from(text)));
+    expect(result.error?.issues[0]?.path.join(".")).toBe(place);
   });
 });
 
