@@ -5,22 +5,20 @@
 import type { ElementId, XmlDocument } from "../xml/document.js";
 import type { Form } from "../xml/repeats/forms.js";
 import { RuleError } from "./rule.js";
-import type { Assert, Facts, Rule, Survey, Test } from "./rule.js";
+import type { Facts, Test } from "./rule.js";
+import { assertWith } from "./ruling.js";
+import type { Ruling } from "./ruling.js";
 
 /** A rule whose context an element matches, and its pattern. */
 interface Match<F extends Facts> {
-  readonly rule: Rule<F>;
+  readonly rule: Ruling<F>;
   readonly pattern: number;
 }
 
 /** One rule for one element of a branch. */
-export interface PlanStep<F extends Facts> {
+export interface PlanStep<F extends Facts> extends Ruling<F> {
   /** The element, counted from the first of the branch. */
   readonly offset: number;
-  /** The predicate of the rule; undefined when the form fulfils it. */
-  readonly when: Test<F> | undefined;
-  readonly asserts: readonly Assert<F>[];
-  readonly survey?: Survey<F>;
   /** The step after the pattern for this element: a pattern judges an element once. */
   readonly next: number;
 }
@@ -61,7 +59,7 @@ function makePlan<F extends Facts>(
       for (const group of byPattern(matching(e))) {
         const left = remaining(doc, e, group);
         const next = steps.length + left.length;
-        for (const step of left) steps.push({ ...step, offset: e - branch, next });
+        for (const { when, asserts, survey } of left) steps.push({ when, asserts, survey, offset: e - branch, next });
       }
     }
     return steps;
@@ -77,15 +75,9 @@ function byPattern<F extends Facts>(matches: readonly Match<F>[]): readonly (rea
   return patterns.map((pattern) => matches.filter((match) => match.pattern === pattern));
 }
 
-type Remaining<F extends Facts> = Pick<PlanStep<F>, "when" | "asserts" | "survey">;
-
 /** What the rules of one pattern still have to ask of an element; nothing when the names have answered everything. */
-function remaining<F extends Facts>(
-  doc: XmlDocument,
-  e: ElementId,
-  group: readonly Match<F>[],
-): readonly Remaining<F>[] {
-  const left: Remaining<F>[] = [];
+function remaining<F extends Facts>(doc: XmlDocument, e: ElementId, group: readonly Match<F>[]): readonly Ruling<F>[] {
+  const left: Ruling<F>[] = [];
   for (const { rule } of group) {
     const applies = rule.when === undefined ? true : leftOf(rule.when, doc, e);
     if (applies === false) continue;
@@ -93,9 +85,9 @@ function remaining<F extends Facts>(
       when: applies === true ? undefined : applies,
       asserts: rule.asserts.flatMap((assert) => {
         const holds = leftOf(assert.holds, doc, e);
-        return holds === true ? [] : [{ ...assert, holds: holds === false ? assert.holds : holds }];
+        return holds === true ? [] : [assertWith(assert, holds === false ? assert.holds : holds)];
       }),
-      ...(rule.survey === undefined ? {} : { survey: rule.survey }),
+      survey: rule.survey,
     });
     if (applies === true) break;
   }

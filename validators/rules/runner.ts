@@ -17,6 +17,8 @@ import { Plans } from "./plan.js";
 import type { Plan, PlanStep } from "./plan.js";
 import { RuleError } from "./rule.js";
 import type { Assert, AssertFacts, Facts, Pattern, RawFinding, Rule, RuleResult, RuleSet } from "./rule.js";
+import { rulingOf } from "./ruling.js";
+import type { Ruling } from "./ruling.js";
 
 /** A rule set as its author writes it. */
 interface RuleTable<F extends Facts> {
@@ -59,7 +61,7 @@ interface Step {
 
 /** A step of some rule, in the list of an element name. */
 interface Candidate<F extends Facts> extends Step {
-  readonly rule: Rule<F>;
+  readonly rule: Ruling<F>;
   readonly pattern: number;
   /** Position in the list where the next pattern starts. */
   readonly next: number;
@@ -84,9 +86,10 @@ class Runner<F extends Facts> {
     this.#table = table;
     this.#concerned = new Uint8Array(table.patterns.length);
     this.#steps = table.patterns.flatMap((pattern, index) =>
-      pattern.rules.flatMap((rule) =>
-        parseContext(rule.context).map((step) => ({ ...step, rule, pattern: index, next: 0 })),
-      ),
+      pattern.rules.flatMap((rule) => {
+        const ruling = rulingOf(rule);
+        return parseContext(rule.context).map((step) => ({ ...step, rule: ruling, pattern: index, next: 0 }));
+      }),
     );
     this.#wildcards = this.#steps.filter((step) => step.name === undefined);
     this.#lists = Array.from({ length: internedNames() }, (_, name) => this.#listFor(name));
@@ -254,13 +257,7 @@ function isConcerned<F extends Facts>(doc: XmlDocument, facts: F, pattern: Patte
 
 const endsIn = (name: string, suffix: string): boolean => suffix === "" || name.endsWith(suffix);
 
-function judge<F extends Facts>(
-  doc: XmlDocument,
-  e: ElementId,
-  facts: F,
-  rule: Pick<Rule<F>, "asserts" | "survey">,
-  findings: Findings,
-): void {
+function judge<F extends Facts>(doc: XmlDocument, e: ElementId, facts: F, rule: Ruling<F>, findings: Findings): void {
   const asserts = rule.asserts;
   for (let i = 0; i < asserts.length; i += 1) {
     const assert = asserts[i] as (typeof asserts)[number];
@@ -271,7 +268,7 @@ function judge<F extends Facts>(
     survey.judge(doc, e, facts, (index, at) => findings.add(survey.asserts[index] as AssertFacts, e, at));
 }
 
-function holdsQuietly<F extends Facts>(doc: XmlDocument, e: ElementId, facts: F, rule: Rule<F>): boolean {
+function holdsQuietly<F extends Facts>(doc: XmlDocument, e: ElementId, facts: F, rule: Ruling<F>): boolean {
   try {
     return rule.when === undefined || rule.when(doc, e, facts);
   } catch (error) {

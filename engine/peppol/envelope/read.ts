@@ -177,7 +177,24 @@ function readHeader(element: XmlElement, mode: ReadSbdOptions["mode"]): HeaderRe
   const mls = readMls(scopes, mode);
   if (typeof mls === "string") return mls;
   const otherScopes = [...scopes.values()].flat().filter((scope) => !KNOWN_SCOPES.has(scope.type));
-  return { header: { ...parties, ...identification, ...business, mls: mls.mls, otherScopes }, warnings: mls.warnings };
+  // Members one by one: an object that is put together out of several is made member by member in V8's runtime.
+  const header: Sbdh = {
+    sender: parties.sender,
+    receiver: parties.receiver,
+    documentType: business.documentType,
+    documentTypeScheme: business.documentTypeScheme,
+    process: business.process,
+    processScheme: business.processScheme,
+    instanceId: identification.instanceId,
+    createdAt: identification.createdAt,
+    standard: identification.standard,
+    typeVersion: identification.typeVersion,
+    type: identification.type,
+    countryC1: business.countryC1,
+    mls: mls.mls,
+    otherScopes,
+  };
+  return { header, warnings: mls.warnings };
 }
 
 /**
