@@ -3,8 +3,6 @@
  * so that whoever reads the value cannot tell. Their text becomes one that is infinite when it is read, which every
  * member refuses by its name.
  */
-import type { z } from "zod";
-
 import { LIMITS } from "../../engine/base/limits.js";
 
 const FORM = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/u;
@@ -50,30 +48,4 @@ export function withInfinite(text: string, places: readonly (readonly [from: num
     at = to;
   }
   return parts.join("") + text.slice(at);
-}
-
-/**
- * Of a member that takes any JSON: refuses such a number by its place, where nothing else looks at it. Written down it
- * would be null, and as a text the word Infinity.
- */
-export function refuseUnheld(value: unknown, context: z.RefinementCtx): void {
-  const path = pathOfUnheld(value, []);
-  if (path !== undefined)
-    context.addIssue({
-      code: "custom",
-      path: [...path],
-      message: "has more digits than a number keeps; give it as a text",
-    });
-}
-
-type Path = readonly (string | number)[];
-
-function pathOfUnheld(value: unknown, path: Path): Path | undefined {
-  if (typeof value === "number") return Number.isFinite(value) ? undefined : path;
-  if (typeof value !== "object" || value === null) return undefined;
-  for (const [name, member] of Object.entries(value)) {
-    const found = pathOfUnheld(member, [...path, Array.isArray(value) ? Number(name) : name]);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }

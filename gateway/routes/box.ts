@@ -12,9 +12,9 @@ import { ACTOR_TYPES, actorOf } from "../../engine/identity/audit.js";
 import type { Actor } from "../../engine/identity/audit.js";
 import { BOX_EVENTS, BOX_STATES } from "../../engine/lifecycle/box.js";
 import { TIMELINE_KINDS } from "../../engine/lifecycle/document.js";
+import { refuseUnheld } from "../contract/any-json.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
-import { refuseUnheld } from "../request/numbers.js";
 
 /** What the rows need of the engine; each throws Refusal NOT_FOUND for an item that is missing or of another firm. */
 interface BoxPorts {

@@ -5,9 +5,9 @@ import { z } from "zod";
 
 import { Refusal } from "../../../engine/base/errors.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { refuseUnheld } from "../../../gateway/contract/any-json.js";
 import { decodeSegment, parseQuery } from "../../../gateway/request/decode.js";
 import { parseJsonObject } from "../../../gateway/request/json.js";
-import { refuseUnheld } from "../../../gateway/request/numbers.js";
 
 const seed = Number(process.env["SEED"] ?? 20261120);
 const reasonOf = (call: () => unknown): string => {
