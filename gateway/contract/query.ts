@@ -49,3 +49,29 @@ export const pathId = <Id extends string>(parse: (text: string) => Id | undefine
 
 /** Any UUID. */
 export const uuid = pathId(parseUuid);
+
+/**
+ * Of a member that takes any JSON: refuses a number that a double does not hold by its place. Such a number is read as
+ * an infinite one (gateway/request/numbers.ts); written down it would be null, and as a text the word Infinity.
+ */
+export function refuseUnheld(value: unknown, context: z.RefinementCtx): void {
+  const path = pathOfUnheld(value, []);
+  if (path !== undefined)
+    context.addIssue({
+      code: "custom",
+      path: [...path],
+      message: "has more digits than a number keeps; give it as a text",
+    });
+}
+
+type Path = readonly (string | number)[];
+
+function pathOfUnheld(value: unknown, path: Path): Path | undefined {
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : path;
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, member] of Object.entries(value)) {
+    const found = pathOfUnheld(member, [...path, Array.isArray(value) ? Number(name) : name]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

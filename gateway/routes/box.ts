@@ -12,7 +12,7 @@ import { ACTOR_TYPES, actorOf } from "../../engine/identity/audit.js";
 import type { Actor } from "../../engine/identity/audit.js";
 import { BOX_EVENTS, BOX_STATES } from "../../engine/lifecycle/box.js";
 import { TIMELINE_KINDS } from "../../engine/lifecycle/document.js";
-import { refuseUnheld } from "../contract/any-json.js";
+import { refuseUnheld } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 

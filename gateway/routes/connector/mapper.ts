@@ -12,7 +12,7 @@ import { defaultsOf, unknownTargets } from "../../../engine/invoices/mapper/defa
 import { SOURCE_TYPES } from "../../../engine/invoices/mapper/protocol.js";
 import type { FieldMap, MapInput, MapOutput } from "../../../engine/invoices/mapper/protocol.js";
 import { SEVERITIES } from "../../../validators/report.js";
-import { refuseUnheld } from "../../contract/any-json.js";
+import { refuseUnheld } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 

@@ -5,7 +5,7 @@ import { z } from "zod";
 
 import { Refusal } from "../../../engine/base/errors.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import { refuseUnheld } from "../../../gateway/contract/any-json.js";
+import { refuseUnheld } from "../../../gateway/contract/query.js";
 import { decodeSegment, parseQuery } from "../../../gateway/request/decode.js";
 import { parseJsonObject } from "../../../gateway/request/json.js";
 
