@@ -58,6 +58,31 @@ export function memoryOfTree(root: number): number {
   }, 0);
 }
 
+/** Time of all processors of the machine so far, in ticks. */
+interface MachineTime {
+  readonly all: number;
+  /** What other guests of the same host were given while this one had work to do. */
+  readonly stolen: number;
+}
+
+/** @returns undefined where the system does not tell. @source proc(5), /proc/stat */
+export function machineTime(): MachineTime | undefined {
+  try {
+    const [, line = ""] = /^cpu +(.*)$/mu.exec(readFileSync("/proc/stat", "utf8")) ?? [];
+    // user, nice, system, idle, iowait, irq, softirq, steal; guests are counted in user already.
+    const ticks = line.split(" ").slice(0, 8).map(Number);
+    return { all: ticks.reduce((sum, part) => sum + part, 0), stolen: ticks[7] ?? 0 };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Share of the processors' time between two readings that other guests had; undefined where nobody knows. */
+export const stolenShare = (before: MachineTime | undefined, after: MachineTime | undefined): number | undefined =>
+  before === undefined || after === undefined || after.all <= before.all
+    ? undefined
+    : (after.stolen - before.stolen) / (after.all - before.all);
+
 /**
  * Seconds so far by part: the engine's main thread, its other threads, each kind of child, this process, and the
  * receiver of events where there is one.

@@ -5,6 +5,7 @@ import { cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 
 import { isoInstant, systemClock } from "../engine/base/clock.js";
+import { machineTime, stolenShare } from "./cpu.js";
 import { readKept } from "./report/kept.js";
 import type { PastRun } from "./report/kept.js";
 
@@ -58,6 +59,15 @@ export interface Bench {
   run(options: BenchOptions): Promise<readonly Figure[]>;
 }
 
+/** Measures once, and how much of the processors others had meanwhile: a limit of the same run is told a moment later. */
+export async function measureOnce(bench: Bench, options: BenchOptions): Promise<readonly Figure[]> {
+  const before = machineTime();
+  const figures = await bench.run(options);
+  const stolen = stolenShare(before, machineTime());
+  if (stolen === undefined) return figures;
+  return [...figures, { name: "processors stolen", value: stolen, unit: "ratio", note: "by other guests of the host" }];
+}
+
 const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((left, right) => left - right);
   const middle = Math.floor(sorted.length / 2);
@@ -88,7 +98,7 @@ export function acrossRuns(runs: readonly (readonly Figure[])[]): readonly Figur
 const spreadOf = ({ runs }: Figure): string => {
   if (runs === undefined) return "";
   const [low, high] = [Math.min(...runs), Math.max(...runs)];
-  return `${number(low)} to ${number(high)}, spread ${number(high / low)}`;
+  return `${number(low)} to ${number(high)}${low > 0 ? `, spread ${number(high / low)}` : ""}`;
 };
 
 const number = (value: number): string =>

@@ -14,7 +14,7 @@ const INTRODUCTION = `# Performance
 
 What each benchmark asks, what it should come to on two cores, and what it came to when it last ran. \`npm run -s performance:table\` writes this page from \`bench/report/goals.ts\` and from \`bench/results\`; a test holds it to them.
 
-A benchmark measures its limit or its peer in the same run: a ratio to it survives a machine that others use too, a figure by itself does not. The client, the engine and its database share the cores. Where several runs are kept, the least and the most of them stand beside the last; they may be of different commits. The load is the machine's average over the minute before the run: with a load of two or more on two cores, others were at work. A run that did not write it down has none.
+A benchmark measures its limit or its peer in the same run: a ratio to it survives a machine that others use too, a figure by itself does not. The client, the engine and its database share the cores. Where several runs are kept, the least and the most of them stand beside the last; they may be of different commits. The load is the machine's average over the minute before the run: with a load of two or more on two cores, others were at work. A run that did not write it down has none. \`processors stolen\` is the share of their time that other guests of the host had during the run, where it was written down: above a few hundredths limit and figure, which are measured one after the other, were not measured on one machine.
 `;
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");

@@ -1,8 +1,14 @@
 /** What several runs of one benchmark say together. */
 import { expect, test } from "vitest";
 
-import { acrossRuns, table } from "../../bench/runner.js";
-import type { Figure } from "../../bench/runner.js";
+import { machineTime, stolenShare } from "../../bench/cpu.js";
+import { acrossRuns, measureOnce, table } from "../../bench/runner.js";
+import type { Bench, BenchOptions, Figure } from "../../bench/runner.js";
+
+const OPTIONS: BenchOptions = {
+  ...{ tiny: true, subscribed: false, everyEvent: false, only: undefined, size: undefined, seconds: 1 },
+  say: () => undefined,
+};
 
 const run = (rate: number, ratio: number, errors: number): readonly Figure[] => [
   { name: "drains", value: rate, unit: "/s", p50_ms: rate / 10, errors },
@@ -27,4 +33,17 @@ test("a single run is told as it is", () => {
   const only = run(200, 0.2, 0);
   expect(acrossRuns([only])).toBe(only);
   expect(table(only)).not.toContain("spread");
+});
+
+test("time that other guests of the host had is told as a share of all, and not where the system does not tell", () => {
+  expect(stolenShare({ all: 1_000, stolen: 10 }, { all: 1_400, stolen: 110 })).toBe(0.25);
+  expect(stolenShare(undefined, { all: 1, stolen: 0 })).toBeUndefined();
+  expect(stolenShare({ all: 5, stolen: 0 }, { all: 5, stolen: 0 })).toBeUndefined();
+});
+
+test("a benchmark's figures come with the share of the processors that was stolen meanwhile", async () => {
+  const bench: Bench = { name: "b", question: "?", seconds: 1, run: () => Promise.resolve(run(200, 0.2, 0)) };
+  const names = (await measureOnce(bench, OPTIONS)).map(({ name }) => name);
+  expect(names.slice(0, 2)).toEqual(["drains", "drains ÷ limit"]);
+  expect(names.slice(2)).toEqual(machineTime() === undefined ? [] : ["processors stolen"]);
 });
