@@ -60,10 +60,14 @@ export interface Bench {
 }
 
 /** Measures once, and how much of the processors others had meanwhile: a limit of the same run is told a moment later. */
-export async function measureOnce(bench: Bench, options: BenchOptions): Promise<readonly Figure[]> {
-  const before = machineTime();
+export async function measureOnce(
+  bench: Bench,
+  options: BenchOptions,
+  timeNow = machineTime,
+): Promise<readonly Figure[]> {
+  const before = timeNow();
   const figures = await bench.run(options);
-  const stolen = stolenShare(before, machineTime());
+  const stolen = stolenShare(before, timeNow());
   if (stolen === undefined) return figures;
   return [...figures, { name: "processors stolen", value: stolen, unit: "ratio", note: "by other guests of the host" }];
 }
