@@ -59,7 +59,7 @@ export interface Bench {
   run(options: BenchOptions): Promise<readonly Figure[]>;
 }
 
-/** Measures once, and how much of the processors others had meanwhile: a limit of the same run is told a moment later. */
+/** Measures once, and how much of the processors others had meanwhile: a limit is measured a moment later. */
 export async function measureOnce(
   bench: Bench,
   options: BenchOptions,
