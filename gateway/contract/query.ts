@@ -51,8 +51,8 @@ export const pathId = <Id extends string>(parse: (text: string) => Id | undefine
 export const uuid = pathId(parseUuid);
 
 /**
- * Of a member that takes any JSON: refuses a number that a double does not hold by its place. Such a number is read as
- * an infinite one (gateway/request/numbers.ts); written down it would be null, and as a text the word Infinity.
+ * Of a member that takes any JSON: refuses a number that is another one than its text says, by its place. An infinite
+ * one would be null when it is written down, and a whole one beyond 2^53 has lost digits: an id, as a rule.
  */
 export function refuseUnheld(value: unknown, context: z.RefinementCtx): void {
   const path = pathOfUnheld(value, []);
@@ -67,7 +67,8 @@ export function refuseUnheld(value: unknown, context: z.RefinementCtx): void {
 type Path = readonly (string | number)[];
 
 function pathOfUnheld(value: unknown, path: Path): Path | undefined {
-  if (typeof value === "number") return Number.isFinite(value) ? undefined : path;
+  if (typeof value === "number")
+    return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value)) ? undefined : path;
   if (typeof value !== "object" || value === null) return undefined;
   for (const [name, member] of Object.entries(value)) {
     const found = pathOfUnheld(member, [...path, Array.isArray(value) ? Number(name) : name]);

@@ -2,7 +2,7 @@
  * Reads bytes as a JSON object that is safe to hand on: valid UTF-8, bounded in depth and size, no member twice.
  *
  * JSON.parse alone takes 200,000 levels, keeps the last of two equal members, lets NUL and lone surrogates through, and
- * makes another number of one that a double does not hold.
+ * makes nothing of a number that is too small for a double.
  * The scan before it reads the text once without recursion and skips strings with indexOf. Duplicates need no look at
  * names: the scan counts members by their colons, the parsed value has lost those that came twice, and the counts
  * differ. Measured on a SAPI send of 11 KB (Node 20): 11 µs in all, of which toString and JSON.parse 7; with letters
@@ -12,7 +12,7 @@ import { isUtf8 } from "node:buffer";
 
 import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { endOfNumber, isChanged, withInfinite } from "./numbers.js";
+import { endOfNumber, vanishes, withInfinite } from "./numbers.js";
 
 /** Octets of JSON that mean something. */
 export const QUOTE = 0x22;
@@ -58,8 +58,8 @@ export function decodeUtf8(bytes: Buffer): string {
  */
 export function parseJsonObject(bytes: Buffer): Readonly<Record<string, unknown>> {
   const text = decodeUtf8(bytes);
-  const { members, changed } = scan(text);
-  const value = parse(changed.length === 0 ? text : withInfinite(text, changed));
+  const { members, vanished } = scan(text);
+  const value = parse(vanished.length === 0 ? text : withInfinite(text, vanished));
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw malformed(BODY_FAULTS.object);
   inspect(value, members, text.includes("\\u"));
   return value as Readonly<Record<string, unknown>>;
@@ -76,13 +76,13 @@ function parse(text: string): unknown {
 /** What is known of a text before it is read; of malformed text it means nothing, but JSON.parse refuses that. */
 interface Scanned {
   readonly members: number;
-  /** Where numbers stand that are others as doubles. */
-  readonly changed: readonly (readonly [from: number, to: number])[];
+  /** Where numbers stand that are 0 as doubles and nowhere else. */
+  readonly vanished: readonly (readonly [from: number, to: number])[];
 }
 
 function scan(text: string): Scanned {
   // Bounded by the members of a body.
-  const changed: (readonly [number, number])[] = [];
+  const vanished: (readonly [number, number])[] = [];
   let depth = 0;
   let members = 0;
   let separators = 0;
@@ -100,11 +100,11 @@ function scan(text: string): Scanned {
       depth--;
     } else if (code >= DIGIT_0 && code <= DIGIT_9) {
       const end = endOfNumber(text, i);
-      if (isChanged(text, i, end)) changed.push([i, end]);
+      if (vanishes(text, i, end)) vanished.push([i, end]);
       i = end - 1;
     }
   }
-  return { members, changed };
+  return { members, vanished };
 }
 
 /** Index of the quote that ends a string whose text begins at `from`; the end of the text when none does. */

@@ -1,12 +1,12 @@
 /**
- * Numbers of a JSON text that a double does not hold: 0.1e-400 becomes 0 in it, and 0.30000000000000000001 becomes 0.3,
- * so that whoever reads the value cannot tell. Their text becomes one that is infinite when it is read, which every
- * member refuses by its name.
+ * Numbers of a JSON text that vanish in a double: 0.1e-400 becomes 0 in it, so that whoever reads the value takes it for
+ * a nothing that the client has written. Their text becomes one that is infinite when it is read, as 1e400 is, which
+ * every member refuses by its name. A number that only loses digits is left: members that count digits refuse it.
  */
-import { LIMITS } from "../../engine/base/limits.js";
-
-const FORM = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/u;
+const FORM = /^(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/u;
 const BEYOND = "1e999";
+/** Zeros behind the point that a double still tells from nothing, roughly; fewer characters need an exponent to vanish. */
+const VANISHING_CHARS = 300;
 
 const isPart = (code: number): boolean =>
   (code >= 0x30 && code <= 0x39) || code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d;
@@ -18,25 +18,12 @@ export function endOfNumber(text: string, from: number): number {
   return end;
 }
 
-/** Whether a double is another number than the text between two places, without its sign. */
-export function isChanged(text: string, from: number, to: number): boolean {
-  if (to - from > LIMITS.json_number_chars_max) return true;
+/** Whether the number between two places is none of JSON's zeros, and 0 as a double; without its sign. */
+export function vanishes(text: string, from: number, to: number): boolean {
   const written = text.slice(from, to);
-  // Every number of so many digits is held, unless it is too large or too small.
-  if (written.length <= LIMITS.json_number_digits_max && !/[eE]/u.test(written)) return false;
-  const [value, held] = [written, String(Number(written))].map(valueOf);
-  return value !== undefined && held !== undefined && value !== held;
-}
-
-/** The same text for the same number: `15e-1` for 1.50; undefined for what is none, or infinite. */
-function valueOf(written: string): string | undefined {
-  const [, whole, fraction = "", power = "0"] = FORM.exec(written) ?? [];
-  if (whole === undefined) return undefined;
-  const digits = (whole + fraction).replace(/^0+/u, "");
-  const significant = digits.replace(/0+$/u, "");
-  return significant === ""
-    ? "0"
-    : `${significant}e${Number(power) - fraction.length + digits.length - significant.length}`;
+  const [digits = "", power] = written.split(/[eE]/u, 2);
+  if (power === undefined && written.length < VANISHING_CHARS) return false;
+  return /[1-9]/u.test(digits) && Number(written) === 0 && FORM.test(written);
 }
 
 /** A text in which the numbers at these places are infinite. */

@@ -92,8 +92,6 @@ export const DOCUMENT_LIMITS = {
   invoice_line_cents_max: 100_000_000_000_000,
   /** A double tells so many digits apart; of a number with more nobody knows what the client wrote. */
   json_number_digits_max: 15,
-  /** Characters of a JSON number that are compared with its double; a longer one counts as not held. */
-  json_number_chars_max: 100,
   /** Of one member, and of the name of one that nobody reads. Ours. */
   invoice_text_chars_max: 4_000,
   invoice_name_chars_max: 80,

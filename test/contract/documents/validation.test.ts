@@ -180,7 +180,7 @@ describe.each(serverForms)("validation over %s", (form) => {
       expect(answer.json["errors"]).toContainEqual(expect.objectContaining({ field, ruleId }));
     });
 
-    test.each(["1e400", "0.1e-400", "7.0000000000000000001"])(
+    test.each(["1e400", "0.1e-400", "33.333333333333333333333333333"])(
       "format json: %s in the body itself is 422 that names the member",
       async (written) => {
         const body = JSON.stringify({ format: "json", document: { ...JSON_INVOICE, prepaidAmount: 7 } });
