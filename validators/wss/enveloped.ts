@@ -6,7 +6,7 @@
  * @source design/as4.md section 10
  */
 import { createHash, sign } from "node:crypto";
-import { canonicalize, canonicalizeDocument } from "../xml/c14n.js";
+import { canonicalize, canonicalizeDocument, canonicalOctets } from "../xml/c14n.js";
 import { childElements, childrenNamed, parseXml, textOf, XML_TREE_LIMITS } from "../xml/tree.js";
 import type { XmlDocument, XmlElement, XmlTreeLimits } from "../xml/tree.js";
 import { certificateFromBase64, readCertificate } from "./certificate.js";
@@ -56,8 +56,8 @@ function verify(tree: XmlDocument, policy: SignaturePolicy): EnvelopedVerified |
       ? "signature_invalid"
       : "key_too_small";
   }
-  const octets = canonicalizeDocument(tree, { method: "inclusive", omit: signature });
-  if (!octetDigestHolds(reference, Buffer.from(octets, "utf8"))) return "digest_mismatch";
+  const octets = canonicalOctets(() => canonicalizeDocument(tree, { method: "inclusive", omit: signature }));
+  if (octets === undefined || !octetDigestHolds(reference, octets)) return "digest_mismatch";
   const chain = certificates.filter((certificate) => certificate !== signer).map((certificate) => certificate.der);
   return { kind: "verified", root, signer: signer.der, chain };
 }

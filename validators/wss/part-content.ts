@@ -4,7 +4,7 @@
  * uncompressed is then refused by whoever does not.
  * @source OASIS WSS SwA Profile 1.1 sections 5.2 and 5.4.2; measured with phase4, test/interop
  */
-import { canonicalizeDocument } from "../xml/c14n.js";
+import { canonicalizeDocument, canonicalOctets } from "../xml/c14n.js";
 import { parseXml } from "../xml/tree.js";
 import { octetDigestHolds } from "./verify.js";
 import type { ParsedReference } from "./signature-info.js";
@@ -39,6 +39,7 @@ export function signedOctets(
   if (!xml) return undefined;
   const document = parseXml(bytes, { ...TREE_LIMITS, bytes: bytesMax });
   if (document.kind === "refused") return undefined;
-  const canonical = Buffer.from(canonicalizeDocument(document, { method: "exclusive" }), "utf8");
-  return octetDigestHolds(reference, canonical) ? canonical : undefined;
+  const options = { method: "exclusive", charsMax: 2 * bytesMax } as const;
+  const canonical = canonicalOctets(() => canonicalizeDocument(document, options));
+  return canonical !== undefined && octetDigestHolds(reference, canonical) ? canonical : undefined;
 }

@@ -1,7 +1,7 @@
 /** The arithmetic of a signature, one question per function. What must be signed is asked in open.ts and check.ts. */
 import { createHash, timingSafeEqual, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { canonicalize } from "../xml/c14n.js";
+import { canonicalize, canonicalOctets } from "../xml/c14n.js";
 import type { C14nOptions } from "../xml/c14n.js";
 import { attributeOf, childrenNamed, textOf } from "../xml/tree.js";
 import type { XmlElement } from "../xml/tree.js";
@@ -48,17 +48,15 @@ export function readMessageSignature(
 
 /** True when SignatureValue is the RSA signature of the canonical SignedInfo. */
 export function signatureValueHolds(info: SignatureInfo, path: readonly XmlElement[], key: KeyObject): boolean {
-  const octets = Buffer.from(canonicalize(path, c14nOptions(info.canonicalization, info.inclusivePrefixes)), "utf8");
-  return verify(info.hash, octets, key, info.value);
+  const octets = canonicalOctets(() => canonicalize(path, c14nOptions(info.canonicalization, info.inclusivePrefixes)));
+  return octets !== undefined && verify(info.hash, octets, key, info.value);
 }
 
 /** True when the reference's digest is that of the element at the end of the path. */
 export function elementDigestHolds(reference: ParsedReference, path: readonly XmlElement[]): boolean {
   const prefixes = reference.prefixList?.split(" ").filter((prefix) => prefix !== "");
-  return octetDigestHolds(
-    reference,
-    Buffer.from(canonicalize(path, c14nOptions(reference.transform, prefixes)), "utf8"),
-  );
+  const octets = canonicalOctets(() => canonicalize(path, c14nOptions(reference.transform, prefixes)));
+  return octets !== undefined && octetDigestHolds(reference, octets);
 }
 
 /** True when the reference's digest is that of the octets. */

@@ -16,6 +16,16 @@ export interface C14nOptions {
   readonly inclusivePrefixes?: readonly string[];
   /** A subtree left out of the output: the signature, for an enveloped signature. */
   readonly omit?: XmlElement;
+  /** Characters of the output. Default CHARS_MAX. */
+  readonly charsMax?: number;
+}
+
+/** Four times what the small tree takes: a namespace that is used at each of many elements is written at each. */
+const CHARS_MAX = 8_388_608;
+
+/** The canonical form is longer than it may be. */
+class TooLong extends Error {
+  override readonly name = "TooLong";
 }
 
 const XML_NS = "http://www.w3.org/XML/1998/namespace";
@@ -23,7 +33,7 @@ const XML_NS = "http://www.w3.org/XML/1998/namespace";
 /**
  * The canonical form of one element.
  * @param path  the element's ancestors from the document's root downwards, then the element itself; never empty.
- * @throws Error when the path is empty, which is a mistake of the caller.
+ * @throws Error when the path is empty, which is a mistake of the caller, or the form is longer than it may be.
  */
 export function canonicalize(path: readonly XmlElement[], options: C14nOptions): string {
   const apex = path.at(-1);
@@ -31,6 +41,16 @@ export function canonicalize(path: readonly XmlElement[], options: C14nOptions):
   const writer = new Writer(options);
   writer.apex(path, apex);
   return writer.text();
+}
+
+/** What `write` makes, as octets; undefined where a canonical form is longer than it may be: nobody has signed that. */
+export function canonicalOctets(write: () => string): Buffer | undefined {
+  try {
+    return Buffer.from(write(), "utf8");
+  } catch (error) {
+    if (error instanceof TooLong) return undefined;
+    throw error;
+  }
 }
 
 /** The canonical form of a whole document; comments outside the root stand on lines of their own. */
@@ -59,6 +79,7 @@ const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit 
 const NONE: readonly string[] = [];
 
 class Writer {
+  readonly #charsMax: number;
   #text = "";
   readonly #options: C14nOptions;
   /** Prefixes of the PrefixList. */
@@ -70,12 +91,18 @@ class Writer {
 
   constructor(options: C14nOptions) {
     this.#options = options;
+    this.#charsMax = options.charsMax ?? CHARS_MAX;
     const prefixes = options.method === "exclusive" ? (options.inclusivePrefixes ?? []) : [];
     this.#listed = new Set(prefixes.map((prefix) => (prefix === "#default" ? "" : prefix)));
   }
 
   text(): string {
     return this.#text;
+  }
+
+  #append(text: string): void {
+    this.#text += text;
+    if (this.#text.length > this.#charsMax) throw new TooLong("the canonical form is too long");
   }
 
   /** Writes the element at the end of the path, in the scope of those before it. */
@@ -93,22 +120,22 @@ class Writer {
   #element(element: XmlElement, inScope: Iterable<string>, inherited: readonly XmlAttribute[]): void {
     const name = element.prefix === "" ? element.local : `${element.prefix}:${element.local}`;
     const mark = this.#rendered.mark;
-    this.#text += `<${name}`;
+    this.#append(`<${name}`);
     this.#namespaces(element, inScope);
     this.#attributes(inherited.length === 0 ? element.attributes : [...inherited, ...element.attributes]);
-    this.#text += ">";
+    this.#append(">");
     for (const child of element.children) this.#child(child);
-    this.#text += `</${name}>`;
+    this.#append(`</${name}>`);
     this.#rendered.undo(mark);
   }
 
   #child(node: XmlNode): void {
     switch (node.kind) {
       case "text":
-        this.#text += escapeText(node.value);
+        this.#append(escapeText(node.value));
         return;
       case "comment":
-        if (this.#options.comments === true) this.#text += `<!--${escapeCarriageReturn(node.value)}-->`;
+        if (this.#options.comments === true) this.#append(`<!--${escapeCarriageReturn(node.value)}-->`);
         return;
       case "element":
         if (node !== this.#options.omit) this.#inner(node);
@@ -140,7 +167,7 @@ class Writer {
     if (fresh.length > 1) fresh.sort(compareCodePoints);
     for (const prefix of fresh) {
       const ns = escapeAttribute(this.#scope.get(prefix) ?? "");
-      this.#text += prefix === "" ? ` xmlns="${ns}"` : ` xmlns:${prefix}="${ns}"`;
+      this.#append(prefix === "" ? ` xmlns="${ns}"` : ` xmlns:${prefix}="${ns}"`);
     }
   }
 
@@ -156,7 +183,7 @@ class Writer {
     const sorted = attributes.length < 2 ? attributes : [...attributes].sort(byExpandedName);
     for (const { prefix, local, value } of sorted) {
       const written = escapeAttribute(value);
-      this.#text += prefix === "" ? ` ${local}="${written}"` : ` ${prefix}:${local}="${written}"`;
+      this.#append(prefix === "" ? ` ${local}="${written}"` : ` ${prefix}:${local}="${written}"`);
     }
   }
 }

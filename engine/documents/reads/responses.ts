@@ -95,6 +95,7 @@ async function toReceived(sql: Sql, id: ReceivedDocumentId): Promise<ResponseVie
     outcome: null,
     delivery: isLostResponse(status) ? ("failed" as const) : RESPONSE_DELIVERY[status],
     respondedAt: isoInstant(createdAt),
-    issuedAt: isoInstant(createdAt),
+    // The message has whole seconds, and says the same to both sides.
+    issuedAt: isoInstant(createdAt - (createdAt % 1_000)),
   }));
 }

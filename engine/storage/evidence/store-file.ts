@@ -35,7 +35,11 @@ async function openDraft(draft: string): Promise<{ readonly file: FileHandle; re
 /** Writes the pieces one behind the other: a call of the system takes many, and says how far it came. */
 async function writePieces(file: FileHandle, pieces: readonly Uint8Array[]): Promise<void> {
   let rest = pieces.filter((piece) => piece.length > 0);
-  while (rest.length > 0) rest = behind(rest, (await file.writev(rest)).bytesWritten);
+  while (rest.length > 0) {
+    const { bytesWritten } = await file.writev(rest);
+    if (bytesWritten === 0) throw new EvidenceStoreFailure("Evidence could not be written: the file takes nothing.");
+    rest = behind(rest, bytesWritten);
+  }
 }
 
 /** What is left of the pieces when so many octets of them are written. */

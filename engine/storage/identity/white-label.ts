@@ -362,7 +362,10 @@ export async function findWhiteLabelCustomer(
   return rows[0];
 }
 
-/** What came of the end of a customer: `in_use` where its company is bound, or being bound, under its name. */
+/**
+ * What came of the end of a customer: `in_use` where its company is, was or is being bound under its name. A binding that
+ * was withdrawn keeps the name for its company, so that nothing would be free.
+ */
 export type CustomerEnd = "ended" | "in_use" | "unknown";
 
 /** Takes a customer away, with an entry in the audit of its integrator. */
@@ -372,7 +375,6 @@ export async function endWhiteLabelCustomer(sql: Sql, id: string, audit: AuditSt
       select c.id, c.integrator_id, c.customer_ref, c.dic, exists (
         select 1 from firm_binding b join firm f on f.id = b.firm_id
         where b.integrator_id = c.integrator_id and b.customer_ref = c.customer_ref and f.dic = c.dic
-          and b.state <> 'revoked'
       ) or exists (
         select 1 from white_label_operation o
         where o.integrator_id = c.integrator_id and o.customer_ref = c.customer_ref and o.dic = c.dic

@@ -148,7 +148,7 @@ const listCommand: Command = {
 
 /** What an operator is told of a customer that was not ended. */
 const STAYS = {
-  in_use: "The customer's company is registered, or is being registered, under its customerRef; the customer stays.",
+  in_use: "The customer's company is, was or is being registered under its customerRef; the customer stays.",
   unknown: "There is no customer of this id.",
 } as const;
 

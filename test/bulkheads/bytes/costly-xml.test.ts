@@ -17,8 +17,12 @@ import { createPool, workerEntry } from "../../../validators/pool.js";
 import type { JobOwner } from "../../../validators/pool.js";
 import { readResponse } from "../../../validators/responses.js";
 import { validateDocument } from "../../../validators/validate.js";
+import { ALG } from "../../../validators/wss/names.js";
+import { signedOctets } from "../../../validators/wss/part-content.js";
+import type { ParsedReference } from "../../../validators/wss/signature-info.js";
+import { elementDigestHolds } from "../../../validators/wss/verify.js";
 import { NONE, XmlDocument as ScannedDocument } from "../../../validators/xml/document.js";
-import { canonicalizeDocument } from "../../../validators/xml/c14n.js";
+import { canonicalizeDocument, canonicalOctets } from "../../../validators/xml/c14n.js";
 import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
 import { cac, NS } from "../../../validators/xml/names.js";
 import { scan } from "../../../validators/xml/scanner.js";
@@ -183,6 +187,24 @@ test.each([
   expect(work(1_010, 1_000) - few).toBeLessThanOrEqual(4 * 1_000);
   expect(work(2_010, 1_000) - few).toBeLessThanOrEqual(4 * 2_000);
   expect(work(10, 2_000)).toBeLessThanOrEqual(2 * few);
+});
+
+test("a namespace of thousands of characters is refused: each element that has it would carry it", () => {
+  const tree = (length: number) => parseXml(Buffer.from(`<a xmlns:p="urn:${"n".repeat(length - 4)}"><p:b/></a>`));
+  expect(tree(1_024).kind).toBe("document");
+  expect(tree(1_025)).toMatchObject({ kind: "refused", fault: "namespace" });
+});
+
+test("a canonical form that grows by a namespace at each of thousands of elements ends at a bound, and nothing holds for it", () => {
+  const tree = parsed(`<a xmlns:p="urn:${"n".repeat(1_000)}">${"<p:b/>".repeat(18_000)}</a>`);
+  expect(canonicalOctets(() => canonicalizeDocument(tree, { method: "exclusive" }))).toBeUndefined();
+  const nobodys: ParsedReference = {
+    ...{ uri: "#a", transform: ALG.exclusiveC14n, digestMethod: ALG.sha256, digest: "" },
+    ...{ hash: "sha256", value: Buffer.alloc(32) },
+  };
+  expect(elementDigestHolds(nobodys, [tree.root])).toBe(false);
+  const part = Buffer.from(`<a xmlns:p="urn:${"n".repeat(1_000)}">${"<p:b/>".repeat(100_000)}</a>`);
+  expect(signedOctets(nobodys, part, { xml: true, bytesMax: 1_000_000 })).toBeUndefined();
 });
 
 test("a PrefixList of thousands of prefixes is gone through once, not at every element", () => {

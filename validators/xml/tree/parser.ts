@@ -65,6 +65,8 @@ const DECLARATION =
 const FORBIDDEN = /[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]/g;
 const FORBIDDEN_IN_ASCII = /[\x00-\x08\x0b\x0c\x0e-\x1f]/g;
 const [COLON, EQUALS, GREATER, SLASH] = [0x3a, 0x3d, 0x3e, 0x2f];
+/** A namespace is kept at each element that has it, and written at each in canonical form; real ones have a hundred. */
+const NAMESPACE_CHARS_MAX = 1_024;
 /** Attributes of one element that are compared with each other one by one; a set costs more than so few do. */
 const COMPARED_MAX = 8;
 const REFERENCE = /&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#x([0-9A-Fa-f]{1,6}));|&/g;
@@ -306,6 +308,7 @@ class TreeParser {
   }
 
   #declared(prefix: string, ns: string, at: number): NamespaceDeclaration {
+    if (ns.length > NAMESPACE_CHARS_MAX) this.#refuse("namespace", at);
     const xmlPrefix = prefix === "xml";
     if (prefix === "xmlns" || ns === XMLNS_NS || xmlPrefix !== (ns === XML_NS) || (prefix !== "" && ns === "")) {
       this.#refuse("namespace", at);
