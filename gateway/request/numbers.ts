@@ -1,11 +1,11 @@
 /**
- * Numbers of a JSON text that vanish in a double: 0.1e-400 becomes 0 in it, so that whoever reads the value takes it for
- * a nothing that the client has written. Their text becomes one that is infinite when it is read, as 1e400 is, which
+ * Numbers of a JSON text that vanish in a double: 0.1e-400 becomes 0 in it, and whoever reads the value takes it for a
+ * nothing that the client has written. Their text becomes one that is infinite when it is read, as 1e400 is, which
  * every member refuses by its name. A number that only loses digits is left: members that count digits refuse it.
  */
 const FORM = /^(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/u;
 const BEYOND = "1e999";
-/** Zeros behind the point that a double still tells from nothing, roughly; fewer characters need an exponent to vanish. */
+/** Shorter numbers need an exponent to vanish: a double tells some three hundred zeros behind the point. */
 const VANISHING_CHARS = 300;
 
 const isPart = (code: number): boolean =>

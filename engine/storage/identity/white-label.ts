@@ -363,8 +363,8 @@ export async function findWhiteLabelCustomer(
 }
 
 /**
- * What came of the end of a customer: `in_use` where its company is, was or is being bound under its name. A binding that
- * was withdrawn keeps the name for its company, so that nothing would be free.
+ * What came of the end of a customer: `in_use` where its company is, was or is being bound under its name. A binding
+ * that was withdrawn keeps the name for its company, so that nothing would be free.
  */
 export type CustomerEnd = "ended" | "in_use" | "unknown";
 
