@@ -37,9 +37,9 @@ const firmsOf = (session: Session | undefined, offer: OpenedOffer): Offices =>
     ({ firmId, ico, dic }) => firmId !== null && (ico === offer.targetIdentifier || dic === offer.targetIdentifier),
   );
 
-/** What an offer that waits for no answer says of itself. */
+/** What an offer that waits for no answer says of itself; an accepted one may have been withdrawn since. */
 const ENDED: Readonly<Partial<Record<OpenedOffer["status"], TextName>>> = {
-  accepted: "consent_accepted",
+  accepted: "consent_was_accepted",
   declined: "consent_declined",
   expired: "consent_expired",
   withdrawn: "consent_withdrawn",

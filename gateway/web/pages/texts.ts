@@ -150,6 +150,10 @@ export const TEXTS = {
   ),
   consent_in_the_name_of: row("You answer in the name of", "Odpovedáte v mene"),
   consent_accepted: row("The consent is given.", "Súhlas je udelený."),
+  consent_was_accepted: row(
+    "This invitation was accepted. The page of your company says whether the consent still holds.",
+    "Táto výzva bola prijatá. Či súhlas stále platí, je na stránke vašej spoločnosti.",
+  ),
   consent_declined: row("The consent was declined.", "Súhlas bol odmietnutý."),
   consent_expired: row(
     "This invitation has expired. Ask for a new one.",
