@@ -87,6 +87,7 @@ const CASES: Readonly<Record<string, Case>> = {
   "participants settle": { words: [PARTICIPANT], options: { "--state": ["nonsense", "manual_review", ""] } },
   "participants list": { options: { "--state": ["nonsense", ""], "--after": PARTICIPANTS } },
   "plan set": { words: [ID, "start"], options: { "--until": DAYS } },
+  "white-label end-customer": { words: [ID], options: { "--reason": ["", "x".repeat(10_000)] } },
   "white-label list": { options: { "--status": ["nonsense", ""] } },
   "pki init": { options: { "--seat": ["nonsense", "PSK1", ""], "--ca": ["/nowhere/at/all", ""] } },
   top: { options: { "--url": ADDRESSES } },
