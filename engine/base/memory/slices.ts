@@ -47,29 +47,31 @@ function endsOfSlices(text: string): readonly number[] {
 
 const isHighSurrogate = (unit: number): boolean => (unit & 0xfc00) === 0xd800;
 
+/** Hands pieces to `work` in order, each whole or in slices; the event loop turns before more than a slice at once. */
+async function eachInSlices(pieces: readonly Uint8Array[], work: (slice: Uint8Array) => void): Promise<void> {
+  let sinceTurn = 0;
+  for (const piece of pieces) {
+    if (sinceTurn > 0 && sinceTurn + piece.length > LIMITS.payload_slice_bytes) {
+      await ownTurn();
+      sinceTurn = 0;
+    }
+    sinceTurn += piece.length;
+    // An await costs more than a small piece.
+    if (piece.length <= LIMITS.payload_slice_bytes) work(piece);
+    else await inSlices(piece, work);
+  }
+}
+
 /** The pieces in order as one buffer; a piece that is alone is not copied. */
 export async function joinInSlices(pieces: readonly Uint8Array[]): Promise<Buffer> {
   const [only] = pieces;
   if (pieces.length === 1 && Buffer.isBuffer(only)) return only;
   const joined = Buffer.allocUnsafeSlow(pieces.reduce((bytes, piece) => bytes + piece.length, 0));
   let at = 0;
-  let sinceTurn = 0;
-  for (const piece of pieces) {
-    sinceTurn += piece.length;
-    if (sinceTurn > LIMITS.payload_slice_bytes && at > 0) {
-      await ownTurn();
-      sinceTurn = piece.length;
-    }
-    if (piece.length <= LIMITS.payload_slice_bytes) {
-      joined.set(piece, at);
-      at += piece.length;
-      continue;
-    }
-    await inSlices(piece, (slice) => {
-      joined.set(slice, at);
-      at += slice.length;
-    });
-  }
+  await eachInSlices(pieces, (slice) => {
+    joined.set(slice, at);
+    at += slice.length;
+  });
   return joined;
 }
 
@@ -82,20 +84,8 @@ export const sha256InSlices = async (bytes: Uint8Array): Promise<string> => (awa
 /** SHA-256 of the pieces one behind the other, to which more can be added. */
 export async function hashPieces(pieces: readonly Uint8Array[]): Promise<Hash> {
   const hash = createHash("sha256");
-  let sinceTurn = 0;
-  for (const piece of pieces) {
-    sinceTurn += piece.length;
-    if (sinceTurn > LIMITS.payload_slice_bytes && sinceTurn > piece.length) {
-      await ownTurn();
-      sinceTurn = piece.length;
-    }
-    if (piece.length <= LIMITS.payload_slice_bytes) {
-      hash.update(piece);
-      continue;
-    }
-    await inSlices(piece, (slice) => {
-      hash.update(slice);
-    });
-  }
+  await eachInSlices(pieces, (slice) => {
+    hash.update(slice);
+  });
   return hash;
 }

@@ -1,9 +1,8 @@
 /** What cannot be is refused before anything is done, with a sentence that names the option in which it was written. */
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 
-import { COMMAND_FILES } from "../../../gateway/cli.js";
 import { UsageError } from "../../../gateway/commands/command.js";
-import type { Command } from "../../../gateway/commands/command.js";
+import { everyCommand } from "./every-command.js";
 
 const ID = "018f6a3e-0000-7000-8000-00000000aaaa";
 const PARTICIPANT = "0245:2020202020";
@@ -117,18 +116,10 @@ const FLAGS: ReadonlySet<string> = new Set(
     .map((flag) => `--${flag}`),
 );
 
-let commands: readonly Command[] = [];
-beforeAll(async () => {
-  commands = (await Promise.all(COMMAND_FILES.map(({ load }) => load()))).flat();
-  // A command that did not refuse stops at its configuration, before it asks a database.
-  vi.stubEnv("PORT", "none");
-});
-afterAll(() => {
-  vi.unstubAllEnvs();
-});
+const commands = everyCommand();
 
 test("every option that takes a value is in the table of nonsense, or takes any text", () => {
-  const options = commands
+  const options = commands()
     // Benchmarks are a checkout's own; their numbers are read when a benchmark was found.
     .filter(({ name }) => name !== "bench")
     .flatMap(({ name, usage }) =>
@@ -149,7 +140,9 @@ test.each(
   const at = words.indexOf(option);
   const others = at === -1 ? words : [...words.slice(0, at), ...words.slice(at + 2)];
   for (const value of wrong) {
-    const ran = commands.find((command) => command.name === name)?.run([...others, `${option}=${value}`]);
+    const ran = commands()
+      .find((command) => command.name === name)
+      ?.run([...others, `${option}=${value}`]);
     await expect(ran, JSON.stringify(value)).rejects.toThrow(UsageError);
     const said = (await ran?.then(() => "", String)) ?? "";
     expect(said, JSON.stringify(value)).toMatch(new RegExp(`${option}\\b[^\\n]*\\.$`));

@@ -1,9 +1,8 @@
 /** No option is passed over beside another: what a list or a key is about is what was asked for, or nothing is done. */
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 
-import { COMMAND_FILES } from "../../../gateway/cli.js";
 import { UsageError } from "../../../gateway/commands/command.js";
-import type { Command } from "../../../gateway/commands/command.js";
+import { everyCommand } from "./every-command.js";
 
 const FIRM = "018f6a3e-0000-7000-8000-00000000aaaa";
 const INTEGRATOR = "018f6a3e-0000-7000-8000-00000000bbbb";
@@ -22,25 +21,19 @@ const LISTS: Readonly<Record<string, { readonly together?: readonly string[]; re
   "white-label list": { together: ["--status"] },
 };
 
-let commands: readonly Command[] = [];
-beforeAll(async () => {
-  commands = (await Promise.all(COMMAND_FILES.map(({ load }) => load()))).flat();
-  // A command that did not refuse stops at its configuration, before it asks a database.
-  vi.stubEnv("PORT", "none");
-});
-afterAll(() => {
-  vi.unstubAllEnvs();
-});
+const commands = everyCommand();
 
 /** What is said of wrong words; a command that took them ends with another error. */
 const saidOf = async (name: string, args: readonly string[]): Promise<string> => {
-  const ran = commands.find((command) => command.name === name)?.run(args);
+  const ran = commands()
+    .find((command) => command.name === name)
+    ?.run(args);
   await expect(ran, `${name} ${args.join(" ")}`).rejects.toThrow(UsageError);
   return (await ran?.then(() => "", String))?.replace("UsageError: ", "") ?? "";
 };
 
 test("every command that lists is in the table, with the options that its help names", () => {
-  const listing = commands.filter(({ name }) => name === "integrators" || name.endsWith(" list"));
+  const listing = commands().filter(({ name }) => name === "integrators" || name.endsWith(" list"));
   expect(
     Object.fromEntries(
       listing.map(({ name, usage }) => [name, [...new Set(usage.join(" ").match(/--[a-z][a-z-]*/g) ?? [])].sort()]),

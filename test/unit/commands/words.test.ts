@@ -1,9 +1,8 @@
 /** A word that a command does not take is refused before anything is done: `retention dry-run` is no `--dry-run`. */
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 
-import { COMMAND_FILES } from "../../../gateway/cli.js";
 import { UsageError } from "../../../gateway/commands/command.js";
-import type { Command } from "../../../gateway/commands/command.js";
+import { everyCommand } from "./every-command.js";
 import { kurier } from "./kurier.js";
 
 const NONE: readonly string[] = [];
@@ -73,22 +72,20 @@ const TAKEN: Readonly<Record<string, readonly string[]>> = {
 };
 const ANY_NUMBER = ["rules verify", "validate"];
 
-let commands: readonly Command[] = [];
-beforeAll(async () => {
-  commands = (await Promise.all(COMMAND_FILES.map(({ load }) => load()))).flat();
-  // A command that did not refuse stops at its configuration, before it makes or removes anything.
-  vi.stubEnv("PORT", "none");
-});
-afterAll(() => {
-  vi.unstubAllEnvs();
-});
+const commands = everyCommand();
 
 test("every command is in the table of the words that commands take", () => {
-  expect(commands.map(({ name }) => name).toSorted()).toEqual([...Object.keys(TAKEN), ...ANY_NUMBER].toSorted());
+  expect(
+    commands()
+      .map(({ name }) => name)
+      .toSorted(),
+  ).toEqual([...Object.keys(TAKEN), ...ANY_NUMBER].toSorted());
 });
 
 test.each(Object.entries(TAKEN))("a word more than %s takes is refused by its name: after %j", async (name, taken) => {
-  const refused = commands.find((command) => command.name === name)?.run([...taken, "surplus"]);
+  const refused = commands()
+    .find((command) => command.name === name)
+    ?.run([...taken, "surplus"]);
   await expect(refused).rejects.toThrow(UsageError);
   await expect(refused).rejects.toThrow(/^surplus is a word too many: this command takes [^\n]+\.$/);
 });
