@@ -368,11 +368,14 @@ export async function findWhiteLabelCustomer(
  */
 export type CustomerEnd = "ended" | "in_use" | "unknown";
 
-/** Takes a customer away, with an entry in the audit of its integrator. */
+/**
+ * Takes a customer away, with an entry in the audit of its integrator, by which a late repeat of the request that noted
+ * it is known.
+ */
 export async function endWhiteLabelCustomer(sql: Sql, id: string, audit: AuditStamp): Promise<CustomerEnd> {
   const rows = await sql<{ readonly outcome: CustomerEnd }[]>`
     with found as (
-      select c.id, c.integrator_id, c.customer_ref, c.dic, exists (
+      select c.id, exists (
         select 1 from firm_binding b join firm f on f.id = b.firm_id
         where b.integrator_id = c.integrator_id and b.customer_ref = c.customer_ref and f.dic = c.dic
       ) or exists (
@@ -383,10 +386,11 @@ export async function endWhiteLabelCustomer(sql: Sql, id: string, audit: AuditSt
       from white_label_customer c where c.id = ${id} for update
     ), ended as (
       delete from white_label_customer c using found where c.id = found.id and not found.in_use
-      returning c.id, c.integrator_id, c.customer_ref, c.dic
+      returning c.id, c.integrator_id, c.customer_ref, c.dic, c.idempotency_key
     ), noted as (
       select append_audit(${stampParameter(sql, audit)}, 'white_label.customer_ended', null, integrator_id,
-        'white_label_customer', id::text, jsonb_build_object('customerRef', customer_ref, 'dic', dic)) from ended
+        'white_label_customer', id::text, jsonb_build_object('customerRef', customer_ref, 'dic', dic,
+          'idempotencyKey', idempotency_key)) from ended
     )
     select case when (select count(*) from noted) = 1 then 'ended'
       when exists (select 1 from found where in_use) then 'in_use' else 'unknown' end as outcome`;

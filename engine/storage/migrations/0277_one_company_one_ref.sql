@@ -80,7 +80,8 @@ end
 $$;
 
 -- Writes a customer: 'created'; 'repeat' or 'key_conflict' of the same key; 'ref_conflict' where the name or the company
--- is another customer's, or stands beside another among operations and firms.
+-- is another customer's, or stands beside another among operations and firms. A late repeat of what made a customer that
+-- was ended since is a 'key_conflict': it would note again what was wrong.
 create or replace function create_white_label_customer(p_customer jsonb, p_body_sha256 bytea)
 returns table (outcome text, id uuid) language plpgsql as $$
 #variable_conflict use_column
@@ -96,6 +97,9 @@ begin
     return query select case when v_other.body_sha256 = p_body_sha256 then 'repeat' else 'key_conflict' end, v_other.id;
     return;
   end if;
+  perform 1 from audit_entry a where a.event = 'white_label.customer_ended' and a.integrator_id = v_new.integrator_id
+    and a.metadata ->> 'idempotencyKey' = v_new.idempotency_key;
+  if found then return query select 'key_conflict', null::uuid; return; end if;
   perform 1 from white_label_customer c where c.integrator_id = v_new.integrator_id
     and (c.customer_ref = v_new.customer_ref or c.dic = v_new.dic);
   if found or white_label_name_differs(v_new.integrator_id, v_new.customer_ref, v_new.dic) then

@@ -62,6 +62,7 @@ table audit_entry
   constraint audit_entry_pkey: PRIMARY KEY (id)
   constraint audit_entry_position_key: UNIQUE ("position")
   index audit_entry_age: CREATE INDEX audit_entry_age ON public.audit_entry USING btree (occurred_at)
+  index audit_entry_ended_customer: CREATE INDEX audit_entry_ended_customer ON public.audit_entry USING btree (integrator_id, ((metadata ->> 'idempotencyKey'::text))) WHERE (event = 'white_label.customer_ended'::text)
   index audit_entry_firm: CREATE INDEX audit_entry_firm ON public.audit_entry USING btree (firm_id, "position" DESC) WHERE (firm_id IS NOT NULL)
   index audit_entry_integrator: CREATE INDEX audit_entry_integrator ON public.audit_entry USING btree (integrator_id, "position" DESC) WHERE (integrator_id IS NOT NULL)
   index audit_entry_operator: CREATE INDEX audit_entry_operator ON public.audit_entry USING btree ("position" DESC) WHERE ((firm_id IS NULL) AND (integrator_id IS NULL))
@@ -2424,6 +2425,9 @@ begin
     return query select case when v_other.body_sha256 = p_body_sha256 then 'repeat' else 'key_conflict' end, v_other.id;
     return;
   end if;
+  perform 1 from audit_entry a where a.event = 'white_label.customer_ended' and a.integrator_id = v_new.integrator_id
+    and a.metadata ->> 'idempotencyKey' = v_new.idempotency_key;
+  if found then return query select 'key_conflict', null::uuid; return; end if;
   perform 1 from white_label_customer c where c.integrator_id = v_new.integrator_id
     and (c.customer_ref = v_new.customer_ref or c.dic = v_new.dic);
   if found or white_label_name_differs(v_new.integrator_id, v_new.customer_ref, v_new.dic) then

@@ -541,16 +541,20 @@ describe("one company under two names", () => {
 
 test("kurier white-label end-customer frees the name of a customer with a wrong tax id, for a reason, and keeps one that is registered", async () => {
   const [wrong, right] = [newDic(), newDic()];
-  const note = async (dic: string): Promise<readonly [number, string]> => {
+  const firstKey = randomUUID();
+  const note = async (dic: string, key: string = randomUUID()): Promise<readonly [number, string]> => {
     const body = { ...wishOf(right), dic, relationship: "represented", customerAuthorization: "Mandát 17/2027" };
-    const headers = { "idempotency-key": randomUUID() };
+    const headers = { "idempotency-key": key };
     const { status, json } = await api(node(), tokens[0], "POST /customers", { body, headers });
     return [status, String(json["id"])];
   };
-  const [, first] = await note(wrong);
+  const [, first] = await note(wrong, firstKey);
+  expect(await note(wrong, firstKey)).toEqual([200, first]);
   expect((await note(right))[0]).toBe(409);
   const ended = await kurier("end-customer", first, "--reason", "a typing error");
   expect([ended.status, ended.err], ended.out).toEqual([EXIT.ok, ""]);
+  // A repeat of the first request that comes late would note the wrong one again.
+  expect((await note(wrong, firstKey))[0]).toBe(409);
   const [status, second] = await note(right);
   expect([status, (await post("registrations", wishOf(right))).status]).toEqual([201, 201]);
   const refused = [
@@ -571,7 +575,7 @@ test("kurier white-label end-customer frees the name of a customer with a wrong 
     { event: "operator.customer_ended", ...noted("a typing error") },
     {
       ...{ event: "white_label.customer_ended", actor: "operator", integrator: partner.integratorId },
-      metadata: { customerRef: `ref-${right}`, dic: wrong },
+      metadata: { customerRef: `ref-${right}`, dic: wrong, idempotencyKey: firstKey },
     },
     { event: "operator.customer_ended", ...noted("why") },
     { event: "operator.failed", ...noted("why", "WHITE_LABEL_STATE") },
