@@ -26,7 +26,7 @@ import { canonicalizeDocument, canonicalOctets } from "../../../validators/xml/c
 import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
 import { cac, NS } from "../../../validators/xml/names.js";
 import { scan } from "../../../validators/xml/scanner.js";
-import { parseXml, XML_TREE_LIMITS } from "../../../validators/xml/tree.js";
+import { parseXml, parseXmlHead, textOf, XML_TREE_LIMITS } from "../../../validators/xml/tree.js";
 import type { XmlDocument } from "../../../validators/xml/tree.js";
 import { smpRecord, startDnsServer } from "../../support/peppol/dns-server.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -205,6 +205,37 @@ test("a canonical form that grows by a namespace at each of thousands of element
   expect(elementDigestHolds(nobodys, [tree.root])).toBe(false);
   const part = Buffer.from(`<a xmlns:p="urn:${"n".repeat(1_000)}">${"<p:b/>".repeat(100_000)}</a>`);
   expect(signedOctets(nobodys, part, { xml: true, bytesMax: 1_000_000 })).toBeUndefined();
+});
+
+test("a text of a million bare ampersands is refused at the first, without a look at the others", () => {
+  const looks = vi.spyOn(RegExp.prototype, "exec");
+  const tree = parseXml(Buffer.from(`<a>${"&".repeat(1_000_000)}</a>`));
+  const looked = looks.mock.calls.length;
+  looks.mockRestore();
+  expect(tree).toMatchObject({ kind: "refused", fault: "entity" });
+  expect(looked).toBeLessThan(20);
+});
+
+test("a text of thousands of references is read as what they stand for, in one piece after another", () => {
+  const count = 10_000;
+  expect(textOf(parsed(`<a>${"x&#233;&amp;".repeat(count)}y</a>`).root)).toBe(`${"xé&".repeat(count)}y`);
+});
+
+test("a long text is escaped as a short one is, wherever it is cut", () => {
+  const text = `${"a".repeat(65_535)}&amp;&lt;${"&gt;".repeat(70_000)}`;
+  const tree = parsed(`<a b="${text.replaceAll("&gt;", "&quot;")}">${text}</a>`);
+  expect(canonicalizeDocument(tree, { method: "exclusive" })).toBe(
+    `<a b="${text.replaceAll("&gt;", "&quot;")}">${text}</a>`,
+  );
+});
+
+test("the head of a document is looked for in the node that was read last, however many comments stand before it", () => {
+  const looks = vi.spyOn(Array.prototype, "find");
+  const head = parseXmlHead(Buffer.from(`<r>${"<!---->".repeat(5_000)}<h/></r>`), { ns: "", local: "h" });
+  const looked = looks.mock.calls.length;
+  looks.mockRestore();
+  expect(head).toMatchObject({ kind: "head", head: { local: "h" } });
+  expect(looked).toBe(0);
 });
 
 test("a PrefixList of thousands of prefixes is gone through once, not at every element", () => {

@@ -69,7 +69,9 @@ const [COLON, EQUALS, GREATER, SLASH] = [0x3a, 0x3d, 0x3e, 0x2f];
 const NAMESPACE_CHARS_MAX = 1_024;
 /** Attributes of one element that are compared with each other one by one; a set costs more than so few do. */
 const COMPARED_MAX = 8;
-const REFERENCE = /&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#x([0-9A-Fa-f]{1,6}));|&/g;
+const REFERENCE = /&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#x([0-9A-Fa-f]{1,6}));/y;
+/** Pieces of a text that are put together at once: a text may be references and nothing else. */
+const PIECES_AT_ONCE = 4_096;
 const NAMED: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 /** A node while the parser still writes it; readers see the readonly shape. */
@@ -132,7 +134,8 @@ class TreeParser {
     let first: XmlElement | undefined;
     while (this.#open.length > 0) {
       this.#content();
-      first ??= root.children.find((node) => node.kind === "element");
+      const last = root.children.at(-1);
+      if (last?.kind === "element") first ??= last;
       if (first === undefined) continue;
       if (first.ns !== name.ns || first.local !== name.local) this.#refuse("malformed");
       if (this.#open.length === 1) {
@@ -372,11 +375,27 @@ class TreeParser {
   #expand(raw: string, at: number): string {
     const text = this.#has.high ? decoded(raw) : raw;
     if (!this.#has.references || !text.includes("&")) return text;
-    return text.replace(REFERENCE, (_, named?: string, decimal?: string, hex?: string) => {
-      if (named !== undefined) return NAMED[named] ?? this.#refuse("entity", at);
-      const code = decimal !== undefined ? Number.parseInt(decimal, 10) : Number.parseInt(hex ?? "", 16);
-      return codePointIsXmlChar(code) ? String.fromCodePoint(code) : this.#refuse("entity", at);
-    });
+    // Not `replace`, which notes every reference of a text before the first of them is looked at.
+    let expanded = "";
+    let pieces: string[] = [];
+    let from = 0;
+    for (let next = text.indexOf("&"); next >= 0; next = text.indexOf("&", from)) {
+      pieces.push(text.slice(from, next), this.#referred(text, next, at));
+      from = REFERENCE.lastIndex;
+      if (pieces.length < PIECES_AT_ONCE) continue;
+      expanded += pieces.join("");
+      pieces = [];
+    }
+    return expanded + pieces.join("") + text.slice(from);
+  }
+
+  /** The character that a reference stands for. @param place  of the reference in the text @param at  of the text */
+  #referred(text: string, place: number, at: number): string {
+    REFERENCE.lastIndex = place;
+    const [, named, decimal, hex] = REFERENCE.exec(text) ?? this.#refuse("entity", at);
+    if (named !== undefined) return NAMED[named] ?? this.#refuse("entity", at);
+    const code = decimal !== undefined ? Number.parseInt(decimal, 10) : Number.parseInt(hex ?? "", 16);
+    return codePointIsXmlChar(code) ? String.fromCodePoint(code) : this.#refuse("entity", at);
   }
 
   #checkCharacters(length: number): void {
