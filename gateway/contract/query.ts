@@ -60,7 +60,7 @@ export function refuseUnheld(value: unknown, context: z.RefinementCtx): void {
     context.addIssue({
       code: "custom",
       path: [...path],
-      message: "has more digits than a number keeps; give it as a text",
+      message: "is not kept exactly as a number; give it as a text",
     });
 }
 

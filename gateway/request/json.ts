@@ -81,8 +81,9 @@ interface Scanned {
 }
 
 function scan(text: string): Scanned {
-  // Bounded by the members of a body.
+  // Bounded by the separators of a body.
   const vanished: (readonly [number, number])[] = [];
+  let numbers = 0;
   let depth = 0;
   let members = 0;
   let separators = 0;
@@ -99,6 +100,8 @@ function scan(text: string): Scanned {
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       depth--;
     } else if (code >= DIGIT_0 && code <= DIGIT_9) {
+      // Between two numbers there is a comma; where none is, the text is not read to its end.
+      if (++numbers > separators + 1) throw malformed(BODY_FAULTS.form);
       const end = endOfNumber(text, i);
       if (vanishes(text, i, end)) vanished.push([i, end]);
       i = end - 1;

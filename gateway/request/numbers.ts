@@ -18,12 +18,16 @@ export function endOfNumber(text: string, from: number): number {
   return end;
 }
 
+function hasExponent(text: string, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) if ((text.charCodeAt(at) | 0x20) === 0x65) return true;
+  return false;
+}
+
 /** Whether the number between two places is none of JSON's zeros, and 0 as a double; without its sign. */
 export function vanishes(text: string, from: number, to: number): boolean {
+  if (to - from < VANISHING_CHARS && !hasExponent(text, from, to)) return false;
   const written = text.slice(from, to);
-  const [digits = "", power] = written.split(/[eE]/u, 2);
-  if (power === undefined && written.length < VANISHING_CHARS) return false;
-  return /[1-9]/u.test(digits) && Number(written) === 0 && FORM.test(written);
+  return Number(written) === 0 && /^[0-9.]*[1-9]/u.test(written) && FORM.test(written);
 }
 
 /** A text in which the numbers at these places are infinite. */

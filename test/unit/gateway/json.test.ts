@@ -1,6 +1,6 @@
 /** Bodies: what is read as a JSON object or a form, and what is refused before anything is built from it. */
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 
 import { Refusal } from "../../../engine/base/errors.js";
@@ -152,6 +152,17 @@ describe("JSON bodies", () => {
   test("a million members or elements are refused before they are built", () => {
     expect(read(`{${Array.from({ length: 1_000_000 }, (_, i) => `"${i}":1`).join(",")}}`)).toBe("BODY_MALFORMED");
     expect(read(`{"a":[${"1,".repeat(1_000_000)}1]}`)).toBe("BODY_MALFORMED");
+  });
+
+  test("numbers without a comma between them are refused at the second, not read to the last", () => {
+    const looks = vi.spyOn(String.prototype, "slice");
+    const said = [read(`{"a":${"1e-400 ".repeat(100_000)}}`), read(`{"a":${"1 ".repeat(100_000)}}`)];
+    const looked = looks.mock.calls.length;
+    looks.mockRestore();
+    expect(said).toEqual(["BODY_MALFORMED", "BODY_MALFORMED"]);
+    expect(looked).toBeLessThan(10);
+    expect(read("[1]")).toBe("BODY_MALFORMED");
+    expect(read('{"a":[[1],[-2,3]],"b":{"c":4}}')).toBe("accepted");
   });
 
   test("a number of a million digits does not stop the reader", () => {
