@@ -239,6 +239,10 @@ export interface CustomerWish {
 
 const CUSTOMER_REFUSALS: Readonly<Record<Exclude<CustomerCreation, "created" | "repeat">, () => Refusal>> = {
   key_conflict: keyReused,
+  key_ended: () =>
+    new Refusal("IDEMPOTENCY_REUSED", [
+      { field: "Idempotency-Key", message: "The customer that this key noted was ended; take a new key." },
+    ]),
   ref_conflict: () =>
     new Refusal("CUSTOMER_REF_CONFLICT", [
       { field: "customerRef", message: "It stands for another company, or this company has another one." },

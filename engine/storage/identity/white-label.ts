@@ -314,7 +314,7 @@ interface NewCustomer {
   readonly bodySha256: Buffer;
 }
 
-export type CustomerCreation = "created" | "repeat" | "key_conflict" | "ref_conflict";
+export type CustomerCreation = "created" | "repeat" | "key_conflict" | "key_ended" | "ref_conflict";
 
 /** Writes a customer, or says why there is none. */
 export async function insertWhiteLabelCustomer(
@@ -374,25 +374,6 @@ export type CustomerEnd = "ended" | "in_use" | "unknown";
  */
 export async function endWhiteLabelCustomer(sql: Sql, id: string, audit: AuditStamp): Promise<CustomerEnd> {
   const rows = await sql<{ readonly outcome: CustomerEnd }[]>`
-    with found as (
-      select c.id, exists (
-        select 1 from firm_binding b join firm f on f.id = b.firm_id
-        where b.integrator_id = c.integrator_id and b.customer_ref = c.customer_ref and f.dic = c.dic
-      ) or exists (
-        select 1 from white_label_operation o
-        where o.integrator_id = c.integrator_id and o.customer_ref = c.customer_ref and o.dic = c.dic
-          and o.status in ('processing', 'smp_succeeded', 'manual_review')
-      ) as in_use
-      from white_label_customer c where c.id = ${id} for update
-    ), ended as (
-      delete from white_label_customer c using found where c.id = found.id and not found.in_use
-      returning c.id, c.integrator_id, c.customer_ref, c.dic, c.idempotency_key
-    ), noted as (
-      select append_audit(${stampParameter(sql, audit)}, 'white_label.customer_ended', null, integrator_id,
-        'white_label_customer', id::text, jsonb_build_object('customerRef', customer_ref, 'dic', dic,
-          'idempotencyKey', idempotency_key)) from ended
-    )
-    select case when (select count(*) from noted) = 1 then 'ended'
-      when exists (select 1 from found where in_use) then 'in_use' else 'unknown' end as outcome`;
+    select end_white_label_customer(${id}, ${stampParameter(sql, audit)}) as outcome`;
   return rows[0]?.outcome ?? "unknown";
 }

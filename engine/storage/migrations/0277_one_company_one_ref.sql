@@ -80,8 +80,8 @@ end
 $$;
 
 -- Writes a customer: 'created'; 'repeat' or 'key_conflict' of the same key; 'ref_conflict' where the name or the company
--- is another customer's, or stands beside another among operations and firms. A late repeat of what made a customer that
--- was ended since is a 'key_conflict': it would note again what was wrong.
+-- is another customer's, or stands beside another among operations and firms; 'key_ended' for a late repeat of what made
+-- a customer that was ended since: it would note again what was wrong.
 create or replace function create_white_label_customer(p_customer jsonb, p_body_sha256 bytea)
 returns table (outcome text, id uuid) language plpgsql as $$
 #variable_conflict use_column
@@ -98,8 +98,8 @@ begin
     return;
   end if;
   perform 1 from audit_entry a where a.event = 'white_label.customer_ended' and a.integrator_id = v_new.integrator_id
-    and a.metadata ->> 'idempotencyKey' = v_new.idempotency_key;
-  if found then return query select 'key_conflict', null::uuid; return; end if;
+    and a.metadata ->> 'idempotencyKeySha256' = encode(sha256(convert_to(v_new.idempotency_key, 'UTF8')), 'hex');
+  if found then return query select 'key_ended', null::uuid; return; end if;
   perform 1 from white_label_customer c where c.integrator_id = v_new.integrator_id
     and (c.customer_ref = v_new.customer_ref or c.dic = v_new.dic);
   if found or white_label_name_differs(v_new.integrator_id, v_new.customer_ref, v_new.dic) then
@@ -109,5 +109,31 @@ begin
   v_new.body_sha256 := p_body_sha256;
   insert into white_label_customer select v_new.*;
   return query select 'created', v_new.id;
+end
+$$;
+
+-- Takes a customer away: 'ended'; 'in_use' where its company is, was or is being bound under its name, which would not be
+-- free; 'unknown'. Its audit has the digest of its key, by which a late repeat is known.
+create function end_white_label_customer(p_id uuid, p_audit jsonb) returns text language plpgsql as $$
+declare
+  v_customer white_label_customer;
+begin
+  perform 1 from integrator i join white_label_customer c on c.integrator_id = i.id where c.id = p_id for update of i;
+  select c.* into v_customer from white_label_customer c where c.id = p_id for update;
+  if not found then return 'unknown'; end if;
+  perform 1 from firm_binding b join firm f on f.id = b.firm_id
+    where b.integrator_id = v_customer.integrator_id and b.customer_ref = v_customer.customer_ref
+      and f.dic = v_customer.dic;
+  if not found then
+    perform 1 from white_label_operation o
+      where o.integrator_id = v_customer.integrator_id and o.customer_ref = v_customer.customer_ref
+        and o.dic = v_customer.dic and o.status in ('processing', 'smp_succeeded', 'manual_review');
+  end if;
+  if found then return 'in_use'; end if;
+  delete from white_label_customer c where c.id = p_id;
+  perform append_audit(p_audit, 'white_label.customer_ended', null, v_customer.integrator_id, 'white_label_customer',
+    p_id::text, jsonb_build_object('customerRef', v_customer.customer_ref, 'dic', v_customer.dic,
+      'idempotencyKeySha256', encode(sha256(convert_to(v_customer.idempotency_key, 'UTF8')), 'hex')));
+  return 'ended';
 end
 $$;

@@ -62,7 +62,7 @@ table audit_entry
   constraint audit_entry_pkey: PRIMARY KEY (id)
   constraint audit_entry_position_key: UNIQUE ("position")
   index audit_entry_age: CREATE INDEX audit_entry_age ON public.audit_entry USING btree (occurred_at)
-  index audit_entry_ended_customer: CREATE INDEX audit_entry_ended_customer ON public.audit_entry USING btree (integrator_id, ((metadata ->> 'idempotencyKey'::text))) WHERE (event = 'white_label.customer_ended'::text)
+  index audit_entry_ended_customer: CREATE INDEX audit_entry_ended_customer ON public.audit_entry USING btree (integrator_id, ((metadata ->> 'idempotencyKeySha256'::text))) WHERE (event = 'white_label.customer_ended'::text)
   index audit_entry_firm: CREATE INDEX audit_entry_firm ON public.audit_entry USING btree (firm_id, "position" DESC) WHERE (firm_id IS NOT NULL)
   index audit_entry_integrator: CREATE INDEX audit_entry_integrator ON public.audit_entry USING btree (integrator_id, "position" DESC) WHERE (integrator_id IS NOT NULL)
   index audit_entry_operator: CREATE INDEX audit_entry_operator ON public.audit_entry USING btree ("position" DESC) WHERE ((firm_id IS NULL) AND (integrator_id IS NULL))
@@ -2426,8 +2426,8 @@ begin
     return;
   end if;
   perform 1 from audit_entry a where a.event = 'white_label.customer_ended' and a.integrator_id = v_new.integrator_id
-    and a.metadata ->> 'idempotencyKey' = v_new.idempotency_key;
-  if found then return query select 'key_conflict', null::uuid; return; end if;
+    and a.metadata ->> 'idempotencyKeySha256' = encode(sha256(convert_to(v_new.idempotency_key, 'UTF8')), 'hex');
+  if found then return query select 'key_ended', null::uuid; return; end if;
   perform 1 from white_label_customer c where c.integrator_id = v_new.integrator_id
     and (c.customer_ref = v_new.customer_ref or c.dic = v_new.dic);
   if found or white_label_name_differs(v_new.integrator_id, v_new.customer_ref, v_new.dic) then
@@ -3110,6 +3110,33 @@ begin
   set status = 'FAILED', due_at = null, lease_owner = null, settled_at = clock_timestamp(), cause = p_cause
   where d.id = any (p_ids) and d.settled_at is null;
 end $function$
+
+CREATE OR REPLACE FUNCTION public.end_white_label_customer(p_id uuid, p_audit jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_customer white_label_customer;
+begin
+  perform 1 from integrator i join white_label_customer c on c.integrator_id = i.id where c.id = p_id for update of i;
+  select c.* into v_customer from white_label_customer c where c.id = p_id for update;
+  if not found then return 'unknown'; end if;
+  perform 1 from firm_binding b join firm f on f.id = b.firm_id
+    where b.integrator_id = v_customer.integrator_id and b.customer_ref = v_customer.customer_ref
+      and f.dic = v_customer.dic;
+  if not found then
+    perform 1 from white_label_operation o
+      where o.integrator_id = v_customer.integrator_id and o.customer_ref = v_customer.customer_ref
+        and o.dic = v_customer.dic and o.status in ('processing', 'smp_succeeded', 'manual_review');
+  end if;
+  if found then return 'in_use'; end if;
+  delete from white_label_customer c where c.id = p_id;
+  perform append_audit(p_audit, 'white_label.customer_ended', null, v_customer.integrator_id, 'white_label_customer',
+    p_id::text, jsonb_build_object('customerRef', v_customer.customer_ref, 'dic', v_customer.dic,
+      'idempotencyKeySha256', encode(sha256(convert_to(v_customer.idempotency_key, 'UTF8')), 'hex')));
+  return 'ended';
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.erase_firm_rows(p_firm uuid, p_limit integer)
  RETURNS integer
