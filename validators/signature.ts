@@ -23,3 +23,7 @@ export const signatureTasks: SignatureHandlers = {
   "enveloped.sign": ({ document, signer }) => signEnveloped(document, signer),
   "enveloped.verify": ({ document }) => verifyEnveloped(document),
 };
+
+/** Octets of payloads that a task has unpacked. */
+export const octetsUnpacked = (output: SignatureTasks[SignatureTaskKind]["output"]): number =>
+  "parts" in output && "signer" in output ? output.parts.reduce((sum, { payload }) => sum + payload.length, 0) : 0;

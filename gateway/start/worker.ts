@@ -1,12 +1,10 @@
 /** Entry of the engine's worker threads: what the validators can do, and what an exchange of messages asks. */
 import type { EngineTasks } from "../../engine/documents/inbound/arrival-workers.js";
+import type { As4Crypto } from "../../engine/peppol/as4/messages.js";
 import { EXCHANGE_KINDS } from "../../engine/documents/inbound/exchange-kinds.js";
 import { createRunner, handingOver, LOADERS } from "../../validators/batches.js";
 import type { Loader } from "../../validators/batches.js";
 import type { Report, ValidateInput } from "../../validators/protocol.js";
-
-/** In a worker nobody waits for anybody: whose message it is was asked before. */
-const HERE = "";
 
 type ArrivalTask = EngineTasks["as4.arrival"];
 
@@ -21,18 +19,30 @@ const exchange = async () => {
 };
 
 const arrival: Loader = async (of) => {
-  const [{ jobs, withoutBackingStore }, { takeArrival }, { octetsBesideFiles }, { compress }, validate] =
-    await Promise.all([
-      exchange(),
-      import("../../engine/documents/inbound/arrival-job.js"),
-      import("../../validators/ubl/files.js"),
-      import("../../validators/wss/coding/gzip.js"),
-      of("validate") as Promise<(input: ValidateInput) => Promise<Report>>,
-    ]);
-  return async ({ work, ...input }: ArrivalTask) =>
-    withoutBackingStore(
-      await takeArrival(jobs.open(input, HERE), input.bytes.length, work, { validate, octetsBesideFiles, compress }),
-    );
+  const [
+    { signatureTasks, octetsUnpacked },
+    { withoutBackingStore },
+    { arrivalJob },
+    { octetsBesideFiles },
+    { compress },
+    validate,
+  ] = await Promise.all([
+    import("../../validators/signature.js"),
+    import("../../validators/plain.js"),
+    import("../../engine/documents/inbound/arrival-job.js"),
+    import("../../validators/ubl/files.js"),
+    import("../../validators/wss/coding/gzip.js"),
+    of("validate") as Promise<(input: ValidateInput) => Promise<Report>>,
+  ]);
+  const cryptoOf =
+    (unpacked: (octets: number) => void): As4Crypto =>
+    (kind, input) => {
+      const output = signatureTasks[kind](input);
+      unpacked(octetsUnpacked(output));
+      return Promise.resolve(output);
+    };
+  const job = arrivalJob(cryptoOf, { validate, octetsBesideFiles, compress });
+  return async (input: ArrivalTask) => withoutBackingStore(await job(input));
 };
 
 /** Loaded with the first look-up. */
@@ -47,7 +57,8 @@ const discovery = async () => {
 
 const ENGINE_LOADERS: { readonly [K in keyof EngineTasks]: Loader } = {
   "as4.arrival": arrival,
-  "as4.unjudged": arrival,
+  // The same, so that both count together what they unpack.
+  "as4.unjudged": (of) => of("as4.arrival"),
   "as4.departure": async () => {
     const { jobs, withoutBackingStore } = await exchange();
     return async (input: EngineTasks["as4.departure"]) => withoutBackingStore(await jobs.build(input));

@@ -187,6 +187,11 @@ export const DELIVERY_LIMITS = {
   as4_body_bytes_max: 28 * MiB,
   /** Decompressed standard business document: beyond, EBMS:0303. */
   as4_payload_bytes_max: 21 * MiB,
+  /**
+   * What the messages of one batch may have unpacked before the next of them is opened; one of 20 KB may hold a payload
+   * at its cap. Usual ones come to a thirtieth of this. Ours.
+   */
+  as4_unpacked_bytes_max: 16 * MiB,
   /** Receipts and errors of peers have about 6 KB. */
   as4_answer_bytes_max: 1 * MiB,
   /**

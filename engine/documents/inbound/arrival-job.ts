@@ -5,12 +5,14 @@
 import { createHash } from "node:crypto";
 
 import { systemClock } from "../../base/clock.js";
-import type { ArrivedMessage, RefusedArrival } from "../../peppol/as4/arrival.js";
-import type { As4Jobs } from "../../peppol/as4/jobs.js";
+import { openArrival } from "../../peppol/as4/arrival.js";
+import type { ArrivalInput, ArrivedMessage, RefusedArrival } from "../../peppol/as4/arrival.js";
+import type { As4Crypto } from "../../peppol/as4/messages.js";
 import { classifyInbound } from "../../peppol/responses/inbound-kind.js";
 import type { InboundExchange } from "../../peppol/transport.js";
 import type { Report, ValidateInput, ValidateOptions } from "../../../validators/protocol.js";
 import { isJudged } from "./judged.js";
+import { Unpacked } from "./unpacked.js";
 
 /** What the job is asked beside the message. */
 export interface ArrivalWork {
@@ -21,6 +23,8 @@ export interface ArrivalWork {
   /** How documents are judged; absent where they are to be stored without a verdict. */
   readonly judge?: ValidateOptions;
   readonly gzipLevel: number;
+  /** Octets that messages of one batch may have unpacked before another of them is opened. */
+  readonly unpackedBytesMax: number;
 }
 
 /** What judges a document, tells whether that takes long, and compresses it. */
@@ -34,16 +38,24 @@ interface Validators {
   readonly compress: (bytes: Uint8Array, level: number) => Buffer;
 }
 
-/** Takes one message in. @param bytes  octets of the message */
-export async function takeArrival(
-  opening: ReturnType<As4Jobs["open"]>,
-  bytes: number,
-  work: ArrivalWork,
+/**
+ * Makes what takes one message in, beside others of its batch.
+ * @param cryptoOf  runs tasks of signatures in this thread at once, and says what they have unpacked
+ */
+export function arrivalJob(
+  cryptoOf: (unpacked: (octets: number) => void) => As4Crypto,
   validators: Validators,
-): Promise<ArrivedMessage | RefusedArrival> {
-  const opened = await opening;
-  if (opened.kind === "refused" || opened.content === undefined || "kind" in opened.content) return opened;
-  return { ...opened, content: await judgedAndPacked(opened.content, bytes, work, validators) };
+  held = new Unpacked(),
+) {
+  return ({
+    work,
+    ...input
+  }: ArrivalInput & { readonly work: ArrivalWork }): Promise<ArrivedMessage | RefusedArrival> =>
+    held.within(work.unpackedBytesMax, async (unpacked) => {
+      const opened = await openArrival(input, cryptoOf(unpacked));
+      if (opened.kind === "refused" || opened.content === undefined || "kind" in opened.content) return opened;
+      return { ...opened, content: await judgedAndPacked(opened.content, input.bytes.length, work, validators) };
+    });
 }
 
 /**

@@ -75,6 +75,7 @@ export function as4Workers({ pool, clock, metrics, rulesDir, onJudged }: Workers
     bytesMax: LIMITS.verdict_at_once_bytes_max,
     elementsMax: LIMITS.verdict_at_once_elements_max,
     gzipLevel: LIMITS.payload_gzip_level,
+    unpackedBytesMax: LIMITS.as4_unpacked_bytes_max,
   };
   const judging = (): ArrivalWork => ({
     ...work,
