@@ -145,8 +145,9 @@ function commit(): string {
 /** What a file has of the runs before this one, the newest first. */
 function earlierIn(file: string): readonly PastRun[] {
   if (!existsSync(file)) return [];
-  const { at, commit: of, load, figures, earlier } = readKept(readFileSync(file, "utf8"));
-  return [{ at, commit: of, ...(load === undefined ? {} : { load }), figures }, ...earlier].slice(0, EARLIER_MAX);
+  const { at, commit: of, load, machine, figures, earlier } = readKept(readFileSync(file, "utf8"));
+  const where = { ...(load === undefined ? {} : { load }), ...(machine === undefined ? {} : { machine }) };
+  return [{ at, commit: of, ...where, figures }, ...earlier].slice(0, EARLIER_MAX);
 }
 
 /** Writes the figures, what they were measured on, and those of the runs before. @returns the file */

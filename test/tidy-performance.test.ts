@@ -96,6 +96,33 @@ describe("the page of performance", () => {
     expect(page).toContain("| ≥ 0.6 × | 0.5 × (0.4 to 0.7 in 3 runs) | **missed** |");
   });
 
+  test("a figure of a command that made several runs is their median, with the least and the most of these alone", () => {
+    const earlier = [
+      { at: "2026-11-21T00:00:00.000Z", commit: "abc1234", figures: [{ name: "send ÷ limit (a)", value: 0.9 }] },
+    ];
+    const figures = [{ name: "send ÷ limit (a)", value: 0.5, unit: "ratio", runs: [0.4, 0.55, 0.5] }];
+    expect(pageOf({ send: { ...run(figures), earlier } })).toContain("| 0.5 × (0.4 to 0.55 in 3 runs) | **missed** |");
+  });
+
+  test("runs on processors of another kind are told apart, with their kind and what they came to", () => {
+    const before = (cpu: string, value: number): object => ({
+      at: "2026-11-21T00:00:00.000Z",
+      commit: "abc1234",
+      machine: { ...MACHINE, cpu },
+      figures: [
+        { name: "send ÷ limit (a)", value, unit: "ratio" },
+        { name: "kurier send", value: 900, unit: "/s", p99_ms: 61 },
+      ],
+    });
+    const earlier = [before("Another CPU", 0.9), before(MACHINE.cpu, 0.4)];
+    const page = pageOf({ send: { ...run([{ name: "send ÷ limit (a)", value: 0.5, unit: "ratio" }]), earlier } });
+    expect(page).toContain("| 0.5 × (0.4 to 0.5 in 2 runs) | **missed** |");
+    expect(page).toContain(
+      "- before it, on Another CPU: `abc1234`, 2026-11-21 00:00 UTC, no load written down: send ÷ limit (a) 0.9 ×, kurier send 900/s, kurier send p99 61 ms\n",
+    );
+    expect(page).toContain("- before it: `abc1234`, 2026-11-21 00:00 UTC, no load written down\n");
+  });
+
   test("what never ran and what a run did not measure each say so", () => {
     const page = pageOf({ poll: run([{ name: "empty ÷ limit", value: 0.8, unit: "ratio" }]) });
     expect(lineOf(page, "| send | kurier send |")).toContain("| not run |  |");

@@ -43,7 +43,7 @@ function lines(
       const run = kept.get(bench);
       const figure = run?.figures.find((one) => one.name === name);
       if (run === undefined || figure === undefined) return [];
-      const source = `\`npm run -s bench -- ${bench}\`, ${run.at.slice(0, 10)}, ${run.commit}`;
+      const source = `\`npm run -s bench -- ${bench}\`, ${run.at.slice(0, 10)}, ${run.commit}${run.machine === undefined ? "" : `, ${run.machine.cpu}`}`;
       return [line([what, digits(figure.value), ...cellsOf(figure), source])];
     })
     .join("\n");
@@ -52,8 +52,8 @@ function lines(
 function machineText(kept: ReadonlyMap<string, KeptBench>): string {
   const run = kept.get("send");
   if (run?.machine === undefined) return "";
-  const { cores, cpu, memory_gb: memory } = run.machine;
-  return `The machine has ${cores} cores (${cpu}), ${memory} GB and Node.js ${run.node}; the engine, PostgreSQL and the client of each benchmark share it, and others did at times. Measure your own with the commands of the last column.`;
+  const { cores, memory_gb: memory } = run.machine;
+  return `The machines have ${cores} cores, ${memory} GB and Node.js ${run.node}; the engine, PostgreSQL and the client of each benchmark share them, and others did at times. The kind of processor stands beside each figure: on some, RSA takes a third of the time that it takes on others. Measure your own with the commands of the last column.`;
 }
 
 /** The whole page. @param root  of the project */

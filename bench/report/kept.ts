@@ -15,6 +15,8 @@ const keptFigure = z.object({
   p99_ms: z.number().optional(),
   p999_ms: z.number().optional(),
   errors: z.number().optional(),
+  /** The value of each run where the command made several, of which `value` is the median. */
+  runs: z.array(z.number()).optional(),
   note: z.string().optional(),
 });
 
@@ -36,6 +38,8 @@ const pastRun = z.object({
   commit: z.string(),
   /** Load average of the machine before the run; of runs that did not write it down nobody knows. */
   load: z.number().optional(),
+  /** Of runs that did not write it down it is taken to be that of the last. */
+  machine: machine.optional(),
   figures: z.array(keptFigure).transform(withOwners),
 });
 
@@ -82,6 +86,27 @@ export function readKeptFolder(folder: string): ReadonlyMap<string, KeptBench> {
   );
 }
 
-/** The values of one figure, of the last run first. @returns nothing when no run has it */
-export const valuesOf = (kept: KeptBench, name: string, measure: Measure = "value"): readonly number[] =>
-  [kept, ...kept.earlier].flatMap(({ figures }) => figures.find((one) => one.name === name)?.[measure] ?? []);
+/** Whether a run was on processors of another kind than the last one: their figures do not compare. */
+export const isElsewhere = (kept: KeptBench, { machine: its }: PastRun): boolean =>
+  its !== undefined && kept.machine !== undefined && its.cpu !== kept.machine.cpu;
+
+function valueOf({ figures }: Pick<PastRun, "figures">, name: string, measure: Measure): readonly number[] {
+  const value = figures.find((one) => one.name === name)?.[measure];
+  return value === undefined ? [] : [value];
+}
+
+/**
+ * The values of one figure, that of the last run first: where its command made several runs these are the others, else
+ * the runs before it on processors of its kind.
+ * @returns nothing when no run has it
+ */
+export function valuesOf(kept: KeptBench, name: string, measure: Measure = "value"): readonly number[] {
+  const runs = measure === "value" ? kept.figures.find((one) => one.name === name)?.runs : undefined;
+  if (runs === undefined)
+    return [kept, ...kept.earlier.filter((run) => !isElsewhere(kept, run))].flatMap((run) =>
+      valueOf(run, name, measure),
+    );
+  const [value] = valueOf(kept, name, measure);
+  const at = runs.findIndex((one) => one === value);
+  return [...(value === undefined ? [] : [value]), ...runs.filter((_, i) => i !== at)];
+}

@@ -1,8 +1,8 @@
 /** docs/performance.md: each benchmark's goals, what it came to when it last ran, and how to run it again. */
 import { join } from "node:path";
 
-import { readKeptFolder, RESULTS, valuesOf } from "./kept.js";
-import type { KeptBench, KeptFigure } from "./kept.js";
+import { isElsewhere, readKeptFolder, RESULTS, valuesOf } from "./kept.js";
+import type { KeptBench, KeptFigure, PastRun } from "./kept.js";
 import { BENCH_GOALS } from "./goals.js";
 import type { BenchGoals, Goal } from "./goals.js";
 import { LIMITED_BY } from "./limited-by.js";
@@ -14,7 +14,7 @@ const INTRODUCTION = `# Performance
 
 What each benchmark asks, what it should come to on two cores, and what it came to when it last ran. \`npm run -s performance:table\` writes this page from \`bench/report/goals.ts\` and from \`bench/results\`; a test holds it to them.
 
-A benchmark measures its limit or its peer in the same run: a ratio to it survives a machine that others use too, a figure by itself does not. The client, the engine and its database share the cores. Where several runs are kept, the least and the most of them stand beside the last; they may be of different commits. The load is the machine's average over the minute before the run: with a load of two or more on two cores, others were at work. A run that did not write it down has none. \`processors stolen\` is the share of their time that other guests of the host had during the run, where it was written down: above a few hundredths limit and figure, which are measured one after the other, were not measured on one machine.
+A benchmark measures its limit or its peer in the same run: a ratio to it survives a machine that others use too, a figure by itself does not. The client, the engine and its database share the cores. Where a command made several runs, the median stands before the least and the most of them; where it made one, those of the runs before it do that are kept, which may be of other commits. Runs on processors of another kind stand by themselves, for their figures do not compare: RSA, above all, takes a third of the time on some. The load is the machine's average over the minute before the run: with a load of two or more on two cores, others were at work. A run that did not write it down has none. \`processors stolen\` is the share of their time that other guests of the host had during the run, where it was written down: above a few hundredths limit and figure, which are measured one after the other, were not measured on one machine.
 `;
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");
@@ -92,6 +92,24 @@ const loadOf = (load: number | undefined): string =>
 const runOf = ({ commit, at, load }: Pick<KeptBench, "commit" | "at" | "load">): string =>
   `\`${commit}\`, ${at.slice(0, 10)} ${at.slice(11, 16)} UTC, ${loadOf(load)}`;
 
+/** What a run on processors of another kind came to, of the figures that have goals. */
+const elsewhereOf = ({ goals }: BenchGoals, { figures }: PastRun): string =>
+  goals
+    .flatMap(({ figure, measure = "value", unit }) => {
+      const value = figures.find(({ name }) => name === figure)?.[measure];
+      if (value === undefined) return [];
+      return [
+        [figure, MEASURE_NAMES[measure], withUnit(digits(value), unit)].filter((part) => part !== undefined).join(" "),
+      ];
+    })
+    .join(", ");
+
+/** A run before the last, and what it came to where the machine was another. */
+const beforeIt = (goals: BenchGoals, kept: KeptBench, run: PastRun): string =>
+  isElsewhere(kept, run)
+    ? `- before it, on ${run.machine?.cpu ?? ""}: ${runOf(run)}: ${elsewhereOf(goals, run)}`
+    : `- before it: ${runOf(run)}`;
+
 /** Where the front page stands, and the line below which its table of figures is drawn. */
 export const FRONT_PAGE = "README.md";
 const FRONT_MARK = "| Benchmark | Its first goal | Measured | Goals met |\n| --- | --- | --- | --- |\n";
@@ -131,7 +149,7 @@ function section(goals: BenchGoals, kept: KeptBench | undefined): string {
   if (kept === undefined) return `${head}\nNot run. \`${command}\`\n`;
   const rows = kept.figures.map((figure) => figureRow(kept, figure));
   const limit = missesAny(goals, kept) ? LIMITED_BY[goals.bench] : undefined;
-  const earlier = kept.earlier.map((run) => `- before it: ${runOf(run)}`);
+  const earlier = kept.earlier.map((run) => beforeIt(goals, kept, run));
   return [
     `${head}\n- \`${command}\`${kept.seconds === undefined ? "" : `, ${kept.seconds} s each part`}`,
     `- the last run: ${runOf(kept)}; ${machineOf(kept)}`,
