@@ -81,7 +81,7 @@ export interface XmlTreeLimits {
   readonly bytes: number;
   /** Open elements, the root counts 1. */
   readonly depth: number;
-  /** Elements in the document. */
+  /** Elements and comments in the document. */
   readonly elements: number;
   /** Attributes and namespace declarations of one element. */
   readonly attributes: number;

@@ -211,16 +211,22 @@ class TreeParser {
 
   #comment(): XmlComment {
     const start = this.#at;
+    this.#count();
     const stop = this.#source.indexOf("--", start + 4);
     if (stop < 0 || this.#source[stop + 2] !== ">") this.#refuse("malformed");
     this.#at = stop + 3;
     return { kind: "comment", value: decoded(lineEnds(this.#source.slice(start + 4, stop))), start };
   }
 
-  #startTag(): XmlElement {
-    const start = this.#at;
+  /** A comment is a node as an element is, and keeps texts apart, so that both count. */
+  #count(): void {
     this.#elements += 1;
     if (this.#elements > this.#limits.elements) this.#refuse("elements");
+  }
+
+  #startTag(): XmlElement {
+    const start = this.#at;
+    this.#count();
     if (this.#open.length >= this.#limits.depth) this.#refuse("depth");
     this.#at += 1;
     const name = this.#name();

@@ -135,6 +135,10 @@ describe("what it refuses", () => {
     };
     expect([fault("<a><a><a/></a></a>"), fault("<a><a><a><a/></a></a></a>")]).toEqual(["read", "depth"]);
     expect([fault(`<a>${"<b/>".repeat(4)}</a>`), fault(`<a>${"<b/>".repeat(5)}</a>`)]).toEqual(["read", "elements"]);
+    expect([fault(`<a>${"<!---->".repeat(4)}</a>`), fault(`<a>${"<!---->".repeat(5)}</a>`)]).toEqual([
+      "read",
+      "elements",
+    ]);
     expect([fault("<a b='' c=''/>"), fault("<a b='' c='' xmlns:p='u'/>")]).toEqual(["read", "attributes"]);
     const declaring = (count: number): string => fault(`<a>${'<b xmlns:p="u"/>'.repeat(count)}</a>`);
     expect([declaring(2), declaring(3)]).toEqual(["read", "declarations"]);
