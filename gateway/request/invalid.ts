@@ -6,6 +6,7 @@ import type { z } from "zod";
 
 import type { ErrorDetail } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { firstChars } from "../../engine/base/text.js";
 
 type Issue = z.core.$ZodIssue;
 
@@ -94,9 +95,14 @@ function words(issue: Issue): string {
 const ownWords = (issue: Issue): string | undefined =>
   /^[a-z]/.test(issue.message) ? issue.message.replace(/\.$/, "") : undefined;
 
-/** Names of members come from the caller: repeated only when they look like names. */
-const NAME = /^[A-Za-z0-9_.:[\]-]{1,200}$/;
-const shown = (field: string): string => (NAME.test(field) ? field : "(unnamed)");
+/** Names come from the caller: repeated, letters of any language too, only when they look like names. */
+const NAME = /^[\p{L}\p{N}_.:-]+$/u;
+export const shownName = (name: string): string =>
+  NAME.test(name) ? firstChars(name, LIMITS.invoice_name_chars_max) : "(unnamed)";
+
+/** A place of a body in which only what looks like a name is repeated. */
+const shownPlace = (path: readonly PropertyKey[]): readonly PropertyKey[] =>
+  path.map((part) => (typeof part === "string" ? shownName(part) : part));
 
 /**
  * @param issues from a parse with `reportInput`, which tells a missing member from a wrong one
@@ -105,12 +111,11 @@ const shown = (field: string): string => (NAME.test(field) ? field : "(unnamed)"
 export function detailsOfIssues(issues: readonly Issue[], prefix: string): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   for (const issue of issues) {
-    const path = memberPath(prefix, issue.path);
-    const fields =
-      issue.code === "unrecognized_keys" ? issue.keys.map((key) => memberPath(prefix, [...issue.path, key])) : [path];
-    for (const field of fields) {
+    const places = issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...issue.path, key]) : [issue.path];
+    for (const place of places) {
       if (details.length === LIMITS.error_details_max) return details;
-      details.push({ field: shown(field), message: `${shown(field)} ${ownWords(issue) ?? words(issue)}.` });
+      const field = memberPath(prefix, shownPlace(place));
+      details.push({ field, message: `${field} ${ownWords(issue) ?? words(issue)}.` });
     }
   }
   return details;

@@ -1,7 +1,6 @@
 /** What a body says that nobody reads: a schema leaves it out, and its sender should know. */
 import { LIMITS } from "../../engine/base/limits.js";
-import { firstChars } from "../../engine/base/text.js";
-import { memberPath } from "./invalid.js";
+import { memberPath, shownName } from "./invalid.js";
 
 /**
  * Paths of the members that a schema has left out of what it read, the first LIMITS.findings_max of them.
@@ -15,11 +14,6 @@ export function unreadMembers(came: unknown, read: unknown): readonly string[] {
   return unread;
 }
 
-/** Names come from the caller: repeated, letters of any language too, only when they look like names. */
-const NAME = /^[\p{L}\p{N}_-]+$/u;
-const shown = (name: string): string =>
-  NAME.test(name) ? firstChars(name, LIMITS.invoice_name_chars_max) : "(unnamed)";
-
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;
 
@@ -32,7 +26,7 @@ function collect(
   if (!isObject(came) || !isObject(read)) return;
   for (const [name, member] of Object.entries(came)) {
     if (unread.length === LIMITS.findings_max) return;
-    const at = [...path, Array.isArray(came) ? Number(name) : shown(name)];
+    const at = [...path, Array.isArray(came) ? Number(name) : shownName(name)];
     if (Object.hasOwn(read, name)) collect(unread, at, { came: member, read: read[name] });
     else unread.push(memberPath("body", at));
   }

@@ -16,8 +16,8 @@ export const isXml = (mediaType: string | undefined): boolean =>
   mediaType !== undefined && XML_MEDIA_TYPE.test(mediaType);
 
 /**
- * An invoice of 5,000 lines has 150,000 elements. A tree at this limit takes 100 MB for a moment, and 300 MB with as many
- * attributes as a payload at its cap can have.
+ * An invoice of 5,000 lines has 150,000 elements. A tree at this limit takes 100 MB for a moment, and 300 MB with as
+ * many attributes as a payload at its cap can have.
  */
 const TREE_LIMITS = { depth: 256, elements: 250_000, attributes: 256, declarations: 4_096 };
 

@@ -3,8 +3,8 @@
  * group is put, then the metadata of each document type; participants move by its migration paths.
  * @source Peppol SMP 1.4.0 (ServiceGroup, ServiceMetadata); phoss SMP, REST API
  */
-import { childElements, parseXml, textOf } from "../../../validators/xml/tree.js";
-import type { XmlElement } from "../../../validators/xml/tree.js";
+import { childElements, parseXml, textOf, XML_TREE_LIMITS } from "../../../validators/xml/tree.js";
+import type { XmlElement, XmlTreeLimits } from "../../../validators/xml/tree.js";
 import { PARTICIPANT_SCHEME, participantKey } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -194,9 +194,12 @@ export function smpRestRegistry(ports: SmpRestPorts): WhiteLabelRegistry {
   };
 }
 
+/** A code with a few elements around it: it is read by the event loop. */
+const MIGRATION_ANSWER: XmlTreeLimits = { ...XML_TREE_LIMITS, bytes: 65_536, elements: 1_000, declarations: 100 };
+
 /** Servers differ in what they call the document and where in it the key stands. */
 function migrationKeyIn(body: Buffer): string | undefined {
-  const tree = parseXml(body);
+  const tree = parseXml(body, MIGRATION_ANSWER);
   const key = tree.kind === "refused" ? undefined : elementNamed(tree.root, "migrationKey");
   const text = key === undefined ? undefined : textOf(key)?.trim();
   return text === undefined || text === "" || text.length > LIMITS.migration_code_chars_max ? undefined : text;
