@@ -24,8 +24,8 @@ export const NETWORK_LIMITS = {
   smp_cache_entries: 20_000,
   /** Look-ups under way at once on a node; more are answered "lookup_failed". */
   smp_lookups_max: 256,
-  /** How long a send waits for the look-up of its recipient before the 202; the attempt looks again. */
-  smp_before_accept_ms: 5 * SECOND_MS,
+  /** How long a send waits for the look-up of its recipient before the 202; the attempt looks again. Ours. */
+  smp_before_accept_ms: 3 * SECOND_MS,
 
   // Look-ups that clients ask for
   /** spec/shapes.md, section 6: POST /peppol/participants/batch; types that one question names: ours. */

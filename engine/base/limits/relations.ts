@@ -155,8 +155,10 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "a batch with a slow SMP among its participants is answered",
   },
   {
-    holds: LIMITS.smp_before_accept_ms < LIMITS.actor_ask_timeout_ms,
-    because: "a send is accepted also when the look-up is slow",
+    holds:
+      LIMITS.smp_before_accept_ms < LIMITS.db_answer_timeout_ms &&
+      LIMITS.db_answer_timeout_ms < LIMITS.actor_ask_timeout_ms,
+    because: "a send is accepted also when the look-up is slow, which is not the database's silence",
   },
   {
     holds:

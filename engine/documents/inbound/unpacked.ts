@@ -19,7 +19,7 @@ export class Unpacked {
    * @param work  says what it has unpacked before its first await, or others do not know of it when they begin
    */
   async within<T>(octetsMax: number, work: (unpacked: (octets: number) => void) => Promise<T>): Promise<T> {
-    if (this.#held > octetsMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    while (this.#held > octetsMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     let own = 0;
     try {
       return await work((octets) => {
@@ -28,7 +28,8 @@ export class Unpacked {
       });
     } finally {
       this.#held -= own;
-      this.#waiting.shift()?.();
+      // Each asks again whether there is room, and says what it unpacks before the next of them does.
+      for (const wake of this.#waiting.splice(0)) wake();
     }
   }
 }
