@@ -104,7 +104,7 @@ describe("the page of performance", () => {
     expect(pageOf({ send: { ...run(figures), earlier } })).toContain("| 0.5 × (0.4 to 0.55 in 3 runs) | **missed** |");
   });
 
-  test("runs on processors of another kind are told apart, with their kind and what they came to", () => {
+  test("what ran on processors of another kind is told apart, with their kind and what they came to", () => {
     const before = (cpu: string, value: number): object => ({
       at: "2026-11-21T00:00:00.000Z",
       commit: "abc1234",

@@ -32,6 +32,7 @@ export const LOG_EVENTS = {
   "dispatch.attempts_unreadable": "The earlier attempts of a document could not be read.",
   "dispatch.delayed": "A due document could not be given to its actor; it is claimed again.",
   "dispatch.due_unreadable": "Due attempts could not be read; the next look comes soon.",
+  "dispatch.receipt_late": "A receipt came to a node that was taken for dead: the document is delivered all the same.",
   "dispatch.faults_repeated": "A document fails again and again on our side: it waits, and somebody has to look.",
   "dispatch.leases_freed": "Attempts that a dead process, or nobody, was at are free for others.",
   "documents.batch_item_failed": "A document of a batch met a fault of ours; the others went on.",

@@ -62,27 +62,42 @@ const WORDS: Readonly<Record<BoxOperation, string>> = {
   cancel: "cancel",
 };
 
+/** Why an operation would not be true to a document that may have arrived; undefined where it is. */
+function doubtOf(
+  { documentStatus, isDocumentCut }: BoxItemRow,
+  operation: BoxOperation,
+): { readonly issue: string; readonly message: string } | undefined {
+  if (operation === "cancel")
+    return documentStatus === "queued" && isDocumentCut
+      ? {
+          issue: documentStatus,
+          message: "An attempt to send the document was cut short, so it may have arrived; it cannot be taken back.",
+        }
+      : undefined;
+  // A second document would be a second invoice.
+  if (documentStatus === "delivery_failed" || (documentStatus === "send_failed" && isDocumentCut))
+    return {
+      issue: documentStatus,
+      message:
+        "The document was transmitted and never confirmed, so it may have arrived; ask the recipient, and hand it over anew if it has not.",
+    };
+  return undefined;
+}
+
 /**
  * The state that an operation leads to.
  * @throws Refusal BOX_DISPATCH_UNAVAILABLE, BOX_ITEM_STATE
  */
-function nextState({ status, documentStatus, isPayloadGone }: BoxItemRow, operation: BoxOperation): BoxState {
+function nextState(item: BoxItemRow, operation: BoxOperation): BoxState {
+  const { status, isPayloadGone } = item;
   const move = boxMove(status, operation);
   const hasPointer = !WITHOUT_POINTER.has(status) && !isPayloadGone;
   if (move === undefined || (operation !== "cancel" && !hasPointer))
     throw new Refusal(operation !== "cancel" && !hasPointer ? "BOX_DISPATCH_UNAVAILABLE" : "BOX_ITEM_STATE", [
       { field: "itemId", issue: status, message: `${WORDS[operation]} is not possible while the item is ${status}.` },
     ]);
-  // It may have arrived: a second document would be a second invoice.
-  if (documentStatus === "delivery_failed" && operation !== "cancel")
-    throw new Refusal("BOX_ITEM_STATE", [
-      {
-        field: "itemId",
-        issue: documentStatus,
-        message:
-          "The document was transmitted and never confirmed, so it may have arrived; ask the recipient, and hand it over anew if it has not.",
-      },
-    ]);
+  const issue = doubtOf(item, operation);
+  if (issue !== undefined) throw new Refusal("BOX_ITEM_STATE", [{ field: "itemId", ...issue }]);
   return move.to;
 }
 

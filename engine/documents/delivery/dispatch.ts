@@ -10,7 +10,7 @@ import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { OUTCOMES } from "../../peppol/transport.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
-import { endAttempt, putOffAttempt } from "../../storage/documents/attempts.js";
+import { endAttempt, putOffAttempt, readStanding, wasCut } from "../../storage/documents/attempts.js";
 import type { AttemptEnd, PlanUse, TakenAttempt } from "../../storage/documents/attempts.js";
 import type { NewEvent } from "../../storage/documents/documents.js";
 import type { OutboxRow } from "../../storage/outbox.js";
@@ -65,21 +65,34 @@ interface Decision {
   readonly nextAttemptAt: Instant | undefined;
 }
 
-/** Decides without I/O. A trigger that the state does not know leaves the state alone: a receipt may come twice. */
-export function decideAttempt(state: OutboundState, outcome: Outcome, next: Instant | undefined): Decision {
+/**
+ * Decides without I/O. A trigger that the state does not know leaves the state alone: a receipt may come twice.
+ * @param mayHaveArrived  an attempt before this one was cut: a document that nobody has confirmed ends as one that was
+ *   transmitted
+ */
+export function decideAttempt(
+  state: OutboundState,
+  outcome: Outcome,
+  next: Instant | undefined,
+  mayHaveArrived = false,
+): Decision {
   const { trigger, retryable } = OUTCOMES[outcome.kind];
   const move = trigger === undefined ? undefined : outboundMove(state, trigger);
   const first = { to: move?.to ?? state, trigger: move === undefined ? undefined : trigger, emits: move?.emits ?? [] };
-  const exhausted = retryable && next === undefined ? outboundMove(first.to, "attempts_exhausted") : undefined;
-  const end = exhausted?.to ?? first.to;
-  return {
-    moves:
-      exhausted === undefined
-        ? [first]
-        : [first, { to: exhausted.to, trigger: "attempts_exhausted", emits: exhausted.emits }],
-    nextAttemptAt: retryable && isAttemptable(end) ? next : undefined,
-  };
+  let end: OutboundState = first.to;
+  const moves: Decision["moves"][number][] = [first];
+  for (const then of retryable && next === undefined ? endings(mayHaveArrived) : []) {
+    const further = outboundMove(end, then);
+    if (further === undefined) continue;
+    moves.push({ to: further.to, trigger: then, emits: further.emits });
+    end = further.to;
+  }
+  return { moves, nextAttemptAt: retryable && isAttemptable(end) ? next : undefined };
 }
+
+/** What follows the outcome of the last attempt of a plan. */
+const endings = (mayHaveArrived: boolean): readonly OutboundTrigger[] =>
+  mayHaveArrived ? ["transmitted", "attempts_exhausted"] : ["attempts_exhausted"];
 
 /** COUNTRY_C1: the country of the party that sends. @source spec/rulings.md, section 14 */
 function countryOf({ documentTypeId, facts }: Pick<TakenAttempt, "documentTypeId" | "facts">): string {
@@ -193,9 +206,18 @@ function exchangeOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome)
 const planFor = ({ plan, planOf }: DispatchPorts, { receiver }: TakenAttempt): readonly number[] =>
   planOf?.(receiver) ?? plan ?? LIMITS.retry_plan_ms;
 
-function endOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): AttemptEnd {
+/** What a document that was never confirmed says of itself where an attempt was cut. */
+const MAY_HAVE_ARRIVED = "An attempt before the last was cut short, so that the document may have arrived.";
+
+function reasonOf(status: OutboundState, outcome: Outcome, mayHaveArrived: boolean): string | undefined {
+  if (isAttemptable(status) || status === "delivered") return undefined;
+  const reason = outcome.detail ?? describe(outcome);
+  return mayHaveArrived && status === "delivery_failed" ? `${reason} ${MAY_HAVE_ARRIVED}` : reason;
+}
+
+function endOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome, mayHaveArrived = false): AttemptEnd {
   const { uses, wait_ms } = waitAfter(planFor(ports, taken), taken, outcome, ports.random ?? randomUnit);
-  const decision = decideAttempt(taken.status, outcome, wait_ms);
+  const decision = decideAttempt(taken.status, outcome, wait_ms, mayHaveArrived);
   const status = decision.moves.at(-1)?.to ?? taken.status;
   return {
     id: taken.id,
@@ -218,7 +240,7 @@ function endOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Att
       // What was refused before it was sent was transmitted to nobody.
       seat: OUTCOMES[outcome.kind].trigger === undefined ? undefined : outcome.peerSeat,
     },
-    reason: isAttemptable(status) || status === "delivered" ? undefined : (outcome.detail ?? describe(outcome)),
+    reason: reasonOf(status, outcome, mayHaveArrived),
     exchange: exchangeOf(ports, taken, outcome),
     evidence: outcome.evidence,
     published: ports.published?.(),
@@ -235,19 +257,44 @@ async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcom
     return;
   }
   const end = endOf(ports, taken, outcome);
+  const isCut = end.status === "send_failed" && (await wasCut(ports.sql, taken.id));
+  await write(ports, taken, outcome, isCut ? endOf(ports, taken, outcome, true) : end);
+}
+
+async function write(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome, end: AttemptEnd): Promise<void> {
   const written = await endAttempt(ports.sql, end);
   if (written === undefined) {
     countFenced(ports.metrics, "attempt");
+    if (outcome.kind === "receipt") await writeLate(ports, taken, outcome);
     return;
   }
   if (end.status === "delivered")
-    ports.metrics.observe("dispatch_duration_seconds", {}, (now - taken.createdAt) / 1000);
+    ports.metrics.observe("dispatch_duration_seconds", {}, (ports.clock.now() - taken.createdAt) / 1000);
   if (end.uses === "fault" && taken.faults + 1 >= LIMITS.fault_alarm_after)
     ports.log.error("dispatch.faults_repeated", {
       documentId: taken.id,
       count: taken.faults + 1,
     });
   if (written.announced !== undefined) ports.announce(written.announced);
+}
+
+/**
+ * A receipt proves the delivery whoever has the document meanwhile: it is written on what that has made of it. Whoever
+ * is at it ends a document that is delivered, which moves nothing.
+ */
+async function writeLate(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Promise<void> {
+  // Its evidence has its place in the chain by the end that came too late.
+  const { evidence: _, ...proof } = outcome;
+  for (let tries = 0; tries < LIMITS.stale_version_retries; tries += 1) {
+    const standing = await readStanding(ports.sql, taken.id);
+    if (standing === undefined || !isAttemptable(standing.status)) return;
+    const end = endOf(ports, { ...taken, ...standing }, proof);
+    const written = await endAttempt(ports.sql, { ...end, published: [] });
+    if (written === undefined) continue;
+    ports.log.info("dispatch.receipt_late", { documentId: taken.id, attempt: taken.attempt });
+    if (written.announced !== undefined) ports.announce(written.announced);
+    return;
+  }
 }
 
 /** An attempt that this node has under lease, as its actor gets it. */

@@ -101,6 +101,8 @@ export interface BoxItemRow {
   /** Null where no document was accepted yet. */
   readonly documentId: string | null;
   readonly documentStatus: OutboundState | null;
+  /** Whether an attempt at the document was cut, so that it may have arrived. */
+  readonly isDocumentCut: boolean;
   readonly documentAttempts: number | null;
   readonly documentReason: string | null;
   readonly documentNextAt: Date | null;
@@ -140,7 +142,7 @@ const outboundColumns = (sql: Sql) => sql`
   i.updated_at as "updatedAt", d.id as "documentId", d.status as "documentStatus", d.attempts as "documentAttempts",
   d.status_reason as "documentReason", d.next_attempt_at as "documentNextAt",
   case when d.lease_owner is not null then d.attempted_at end as "documentLockedAt",
-  d.as4_message_id as "as4MessageId"`;
+  coalesce(document_was_cut(d.id), false) as "isDocumentCut", d.as4_message_id as "as4MessageId"`;
 
 const inboundColumns = (sql: Sql) => sql`
   r.id, 'inbound' as direction, 'received' as status, r.received_at as "statusSince", r.firm_id as "firmId",
@@ -152,7 +154,7 @@ const inboundColumns = (sql: Sql) => sql`
   r.api_received_at is null as "isNew", null::timestamptz as "cancelledAt", r.received_at as "createdAt",
   greatest(r.received_at, r.acknowledged_at) as "updatedAt", r.id as "documentId", null::text as "documentStatus",
   null::integer as "documentAttempts", null::text as "documentReason", null::timestamptz as "documentNextAt",
-  null::timestamptz as "documentLockedAt", r.as4_message_id as "as4MessageId"`;
+  null::timestamptz as "documentLockedAt", false as "isDocumentCut", r.as4_message_id as "as4MessageId"`;
 
 /** What of a firm's items is asked for, with the columns by which they are put in order; newest first. */
 const listed = (sql: Sql, firmId: FirmId, { status, direction }: BoxQuery) => {

@@ -264,6 +264,22 @@ export const endAttempt = batched<AttemptEnd, WrittenEnd | undefined>(
   { max: LIMITS.attempts_batch, slots: CHAIN_SLOTS, pace_ms: LIMITS.statement_pace_ms, key: ({ id }) => id },
 );
 
+/** Whether an attempt at a document was cut: nobody knows whether it was transmitted. */
+export async function wasCut(sql: Sql, id: DocumentId): Promise<boolean> {
+  const [row] = await sql<{ readonly cut: boolean }[]>`select document_was_cut(${id}) as cut`;
+  return row?.cut === true;
+}
+
+/** Where a document stands now, for what comes back to it late; undefined when there is none. */
+export async function readStanding(
+  sql: Sql,
+  id: DocumentId,
+): Promise<Pick<TakenAttempt, "status" | "version"> | undefined> {
+  const [row] = await sql<Pick<TakenAttempt, "status" | "version">[]>`
+    select status, version from document where id = ${id}`;
+  return row;
+}
+
 /**
  * Takes an attempt back that was not made: its number is free again, the lease too, and the document is due later.
  * @returns false when the document has another version than the one that was taken

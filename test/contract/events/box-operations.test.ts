@@ -159,6 +159,20 @@ describe("operations of the Box", () => {
     expect((await operate(boxItemId, "cancel")).json).toMatchObject({ status: "cancelled" });
   });
 
+  test("an item whose document may have arrived by an attempt that was cut is not cancelled while it waits, and not sent a second time when it has failed", async () => {
+    const { boxItemId, documentId } = await make("retrying");
+    const id = String(documentId);
+    await t.db.sql`update document_attempt set outcome = 'cut', code = null where document_id = ${id}`;
+    expect(faultOf(await operate(boxItemId, "cancel"))).toEqual(STATE);
+    expect(await box.read(boxItemId)).toMatchObject({ status: "retrying" });
+    await t.db.sql`
+      update document set status = 'send_failed', next_attempt_at = null, lease_owner = null, lease_until = null
+      where id = ${id}`;
+    for (const operation of ["schedule", "send-now", "retry"])
+      expect(faultOf(await operate(boxItemId, operation))).toEqual(STATE);
+    expect((await operate(boxItemId, "cancel")).json).toMatchObject({ status: "cancelled" });
+  });
+
   test("cancel of an item whose document waits for its next attempt ends the document, and nothing is sent any more", async () => {
     const { boxItemId, documentId, nextAttemptAt } = await make("retrying");
     expect(nextAttemptAt).toMatch(/Z$/);

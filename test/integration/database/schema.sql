@@ -2650,6 +2650,14 @@ AS $function$
   select p_status in ('queued', 'sent')
 $function$
 
+CREATE OR REPLACE FUNCTION public.document_was_cut(p_id uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (select 1 from document_attempt as a where a.document_id = p_id and a.outcome = 'cut')
+$function$
+
 CREATE OR REPLACE FUNCTION public.due_at_once()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2860,6 +2868,10 @@ begin
       greatest(moved.attempted_at, moved.now), moved.attempt ->> 'outcome', moved.attempt ->> 'code',
       (moved.attempt ->> 'retryable')::boolean, moved.attempt ->> 'detail', moved.attempt ->> 'seat'
     from moved
+    on conflict (document_id, number) do update
+    set finished_at = excluded.finished_at, outcome = excluded.outcome, code = excluded.code,
+      retryable = excluded.retryable, detail = excluded.detail, seat = excluded.seat
+    where document_attempt.outcome = 'cut'
   ), published as (
     delete from outbox
     where outbox.id = any (case when exists (select 1 from telling) then p_published[2:] else p_published end)
@@ -3856,6 +3868,8 @@ begin
   v_leaves := v_document.id is not null and not v_waits and v_to <> 'cancelled';
   -- Somebody has begun an attempt: the item is not what it was decided on.
   if v_waits and v_document.lease_owner is not null then return false; end if;
+  -- An attempt that was cut may have arrived: the document is ours to see to its end.
+  if v_waits and v_to = 'cancelled' and document_was_cut(v_document.id) then return false; end if;
   if v_waits and v_to = 'cancelled' then
     perform 1 from apply_move(v_document.id, v_document.version, p_move ->> 'documentStatus', 'cancelled', p_move ->> 'reason',
       clock_timestamp(), null, p_events, null, jsonb_build_object('statusReason', p_move ->> 'reason'));

@@ -12,7 +12,7 @@ test.each([
   ["a name that has a blank", "Jozef Novák", "lines[0].(unnamed)"],
   ["markup", "<img>", "lines[0].(unnamed)"],
   ["a name that is long", "n".repeat(500), `lines[0].${"n".repeat(LIMITS.invoice_name_chars_max)}`],
-])("of a member too many the place is told, its name only where it looks like one: %s", (_what, name, field) => {
+])("a member too many is told by its place, by its name only where it looks like one: %s", (_what, name, field) => {
   const refused = schema.safeParse({ lines: [{ name: "x", [name]: 1 }] }, { reportInput: true });
   expect(detailsOfIssues(refused.error?.issues ?? [], "body")).toEqual([
     { field, message: `${field} is not a member of this request.` },

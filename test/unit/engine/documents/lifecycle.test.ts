@@ -202,6 +202,17 @@ describe("attempts", () => {
     ]);
   });
 
+  test("after an attempt that was cut the last one, whatever it was, ends in delivery_failed: the document may have arrived", () => {
+    for (const kind of ["transport_failed", "recipient_unregistered", "unconfirmed", "peer_busy"] as const)
+      expect([kind, decideAttempt("queued", { kind }, undefined, true).moves.at(-1)?.to]).toEqual([
+        kind,
+        "delivery_failed",
+      ]);
+    expect(decideAttempt("queued", { kind: "transport_failed" }, 5, true).moves.map(({ to }) => to)).toEqual([
+      "queued",
+    ]);
+  });
+
   test("every outcome leaves the document final or due again", () => {
     for (const kind of ATTEMPT_OUTCOMES) {
       for (const state of ["queued", "sent"] as const) {

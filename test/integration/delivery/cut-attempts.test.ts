@@ -1,0 +1,151 @@
+/**
+ * Goal: an attempt that was cut may have arrived, and nothing says afterwards that its document was never sent. Method:
+ * the real statements on a real Postgres; nodes that die or are frozen are played by the test.
+ */
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { silentLog } from "../../../engine/base/log.js";
+import { createMetrics } from "../../../engine/base/metrics.js";
+import { attemptDocument } from "../../../engine/documents/delivery/dispatch.js";
+import { provider } from "../../../engine/documents/provider.js";
+import type { Outcome } from "../../../engine/peppol/transport.js";
+import { takeAttempt } from "../../../engine/storage/documents/attempts.js";
+import type { TakenAttempt } from "../../../engine/storage/documents/attempts.js";
+import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
+import { createSealer } from "../../../engine/storage/sealer.js";
+import { freshDatabase } from "../../support/database/postgres.js";
+import type { TestDatabase } from "../../support/database/postgres.js";
+import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+import { fakeClock } from "../../support/fake-clock.js";
+import { attemptOnce, makeDue } from "../../support/worlds/attempts.js";
+
+const SENDER = "0245:1111111111";
+const sealer = createSealer([Buffer.alloc(32, 1)]);
+const clock = fakeClock("2026-11-20T10:00:00Z");
+let db: TestDatabase;
+let firmId: FirmId;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  firmId = await seedFirm(db.sql, SENDER);
+});
+afterAll(() => db.drop());
+
+/** @param plan  waits between attempts; none is a plan of one attempt */
+const portsOf = (outcome: Outcome, plan: readonly number[] = [1]) => ({
+  ...{ sql: db.sql, sealer, clock, plan, log: silentLog, owner: "test/1" },
+  metrics: createMetrics(),
+  provider: provider("PSK000001", "SK"),
+  random: () => 0.5,
+  announce: () => undefined,
+  transport: { deliver: () => Promise.resolve(outcome) },
+});
+
+async function document(): Promise<DocumentId> {
+  const row = newDocumentRow(firmId, SENDER, { acceptedAt: clock.now(), receiver: "0245:9999999999" as ParticipantId });
+  await acceptDocuments(db.sql, [
+    { ...row, payloadKeyId: sealer.keyId, payloadSealed: sealer.seal(gzipSync("<Invoice/>"), row.id) },
+  ]);
+  return row.id;
+}
+
+async function take(id: DocumentId): Promise<TakenAttempt> {
+  const taken = await takeAttempt(db.sql, { id, owner: "frozen/1", lease_ms: LIMITS.attempt_lease_ms });
+  if (taken === undefined) throw new Error("nothing was taken");
+  return taken;
+}
+
+/** The node that has a document is taken for dead. */
+const free = (id: DocumentId) => db.sql`
+  update document set lease_until = clock_timestamp() - interval '1 second', version = version + 1 where id = ${id}`;
+
+const standing = async (id: DocumentId): Promise<string | undefined> =>
+  (await db.sql<{ status: string }[]>`select status from document where id = ${id}`)[0]?.status;
+const attemptsOf = async (id: DocumentId): Promise<readonly string[]> =>
+  (
+    await db.sql<{ text: string }[]>`
+      select number || ' ' || outcome as text from document_attempt where document_id = ${id} order by number`
+  ).map(({ text }) => text);
+
+const NOT_TAKEN: Outcome = { kind: "transport_failed", code: "CONNECT", detail: "Nothing was transmitted." };
+const RECEIPT: Outcome = { kind: "receipt", peerSeat: "POP000001" };
+
+test("a document whose plan is used up after an attempt that was cut ends as one that was transmitted, and says why", async () => {
+  const [cut, whole] = [await document(), await document()];
+  await take(cut);
+  await free(cut);
+  for (const id of [cut, whole]) expect(await attemptOnce(portsOf(NOT_TAKEN, []), id)).toBe(true);
+  expect(await attemptsOf(cut)).toEqual(["1 cut", "2 transport_failed"]);
+  const rows = await db.sql`
+    select d.status, d.status_reason, array_agg(h.trigger order by h.version) as triggers
+    from document as d join document_history as h on h.document_id = d.id
+    where d.id = any(${[cut, whole]}::uuid[]) group by d.id order by d.id`;
+  expect(rows).toEqual([
+    {
+      status: "delivery_failed",
+      status_reason:
+        "Nothing was transmitted. An attempt before the last was cut short, so that the document may have arrived.",
+      triggers: ["accepted", "transmitted", "attempts_exhausted"],
+    },
+    {
+      status: "send_failed",
+      status_reason: "Nothing was transmitted.",
+      triggers: ["accepted", "attempts_exhausted"],
+    },
+  ]);
+});
+
+test.each([
+  ["nobody has taken the document since", async () => Promise.resolve()],
+  [
+    "another attempt has failed since",
+    async (id: DocumentId) => {
+      await attemptOnce(portsOf(NOT_TAKEN, [60_000]), id);
+    },
+  ],
+  [
+    "another attempt is under way",
+    async (id: DocumentId) => {
+      await takeAttempt(db.sql, { id, owner: "other/1", lease_ms: LIMITS.attempt_lease_ms });
+    },
+  ],
+])("a receipt that comes to a node taken for dead delivers the document, while %s", async (_what, meanwhile) => {
+  const id = await document();
+  const taken = await take(id);
+  await free(id);
+  await meanwhile(id);
+  await attemptDocument(portsOf(RECEIPT), taken);
+  expect(await standing(id)).toBe("delivered");
+  expect((await attemptsOf(id))[0]).toBe("1 receipt");
+  const exchanges = await db.sql`select c3_seat from exchange where id = ${id}`;
+  expect(exchanges).toEqual([{ c3_seat: "POP000001" }]);
+  const events = await db.sql<{ kind: string }[]>`
+    select kind from document_event where document_id = ${id} and feed order by position`;
+  expect(events.map(({ kind }) => kind)).toEqual(["document.sent", "document.delivered"]);
+});
+
+test("two nodes that both have a receipt deliver a document once", async () => {
+  const id = await document();
+  const frozen = await take(id);
+  await free(id);
+  const other = await take(id);
+  await attemptDocument(portsOf(RECEIPT), frozen);
+  await attemptDocument(portsOf(RECEIPT), other);
+  expect(await standing(id)).toBe("delivered");
+  const rows = await db.sql`select 1 from document_event where document_id = ${id} and kind = 'document.delivered'`;
+  expect(rows).toHaveLength(1);
+});
+
+test("what else comes late changes nothing", async () => {
+  const id = await document();
+  const taken = await take(id);
+  await free(id);
+  await attemptOnce(portsOf(NOT_TAKEN, [60_000]), id);
+  await attemptDocument(portsOf({ kind: "peer_refused", code: "EBMS:0003", peerSeat: "POP000001" }), taken);
+  expect(await standing(id)).toBe("queued");
+  expect(await attemptsOf(id)).toEqual(["1 cut", "2 transport_failed"]);
+  await makeDue(db.sql, id);
+});
