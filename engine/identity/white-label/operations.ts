@@ -23,6 +23,7 @@ import {
   findWhiteLabel,
   insertWhiteLabel,
   insertWhiteLabelLeave,
+  isNameBound,
   moveWhiteLabel,
   UNVOUCHED,
 } from "../../storage/identity/white-label.js";
@@ -305,8 +306,12 @@ export async function releaseReview(ports: WhiteLabelPorts, id: string): Promise
   const holder = row.errorCode === UNVOUCHED ? "nobody" : await registry.holderOf(row.participant);
   if (holder === "unknown") throw new Refusal("REGISTRY_SILENT");
   // Who leaves is ours until the other provider has it; its code was lost, so that the next one is asked for anew. What
-  // another firm of this engine has been given meanwhile is ours as well, and not by this operation.
-  const isDone = row.operationType !== "migration_out" && holder === "us" && row.errorCode !== UNBOUND.identity_taken;
+  // another firm of this engine has been given meanwhile is ours as well, and not by this operation. Where a firm
+  // has its name it cannot be bound, and would come back to this review for ever.
+  const isLost =
+    row.errorCode === UNBOUND.identity_taken ||
+    (row.errorCode === UNBOUND.ref_conflict && (await orTemporary(isNameBound(sql, id))));
+  const isDone = row.operationType !== "migration_out" && holder === "us" && !isLost;
   if (isDone && !(await registry.complete(row.participant))) throw new Refusal("REGISTRY_SILENT");
   const isMoved = await orTemporary(
     moveTo(

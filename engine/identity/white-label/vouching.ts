@@ -22,8 +22,8 @@ export interface Vouching {
 
 /**
  * Lets an operation that waits for an operator's word go on, when its token is the one that the operator has checked.
- * @throws Refusal NOT_FOUND; WHITE_LABEL_STATE where nothing waits for that word; VERIFICATION_MISMATCH and
- *   INTEGRATOR_UNAPPROVED, and nothing is changed; TEMPORARY
+ * @throws Refusal NOT_FOUND; WHITE_LABEL_STATE where nothing waits for that word; VERIFICATION_MISMATCH,
+ *   INTEGRATOR_UNAPPROVED and CUSTOMER_REF_CONFLICT, and nothing is changed; TEMPORARY
  */
 export async function vouchFor(
   { sql, clock, sealer, environment }: WhiteLabelPorts,
@@ -42,6 +42,10 @@ export async function vouchFor(
   if (outcome === "not_authorized")
     throw new Refusal("INTEGRATOR_UNAPPROVED", [
       { field: "id", message: "The operation is one of an integrator that is not approved for production." },
+    ]);
+  if (outcome === "ref_conflict")
+    throw new Refusal("CUSTOMER_REF_CONFLICT", [
+      { field: "id", message: "Its customerRef was given to a firm meanwhile; release the operation." },
     ]);
   if (outcome === "changed") throw new Refusal("WHITE_LABEL_STATE");
 }

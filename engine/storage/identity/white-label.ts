@@ -183,7 +183,7 @@ export async function moveWhiteLabel(
 /**
  * Writes that an operator vouches for an operation.
  * @returns changed when it is not what was read; not_authorized where production would be open to an integrator that is
- *   not approved for it
+ *   not approved for it; ref_conflict where its name was given to a firm meanwhile
  */
 export async function vouchWhiteLabel(
   sql: Sql,
@@ -198,14 +198,24 @@ export async function vouchWhiteLabel(
     readonly audit: AuditStamp;
   },
   now: Instant,
-): Promise<"vouched" | "changed" | "not_authorized"> {
+): Promise<"vouched" | "changed" | "not_authorized" | "ref_conflict"> {
   const rows = await sql<{ readonly vouched: boolean | null }[]>`
     select case when i.production_authorized or not ${more.isProduction}::boolean then
       vouch_white_label(o.id, ${version}, ${isoInstant(now)}, ${stampParameter(sql, more.audit)}) end as vouched
     from white_label_operation as o join integrator as i on i.id = o.integrator_id where o.id = ${id}`;
   const [row] = rows;
   if (row?.vouched === null) return "not_authorized";
-  return row?.vouched === true ? "vouched" : "changed";
+  if (row?.vouched === true) return "vouched";
+  return (await isNameBound(sql, id)) ? "ref_conflict" : "changed";
+}
+
+/** Whether the name of an operation under review is a firm's, also of one whose consent was withdrawn. */
+export async function isNameBound(sql: Sql, id: string): Promise<boolean> {
+  const rows = await sql`
+    select 1 from white_label_operation as o
+    join firm_binding as b on b.integrator_id = o.integrator_id and b.customer_ref = o.customer_ref
+    where o.id = ${id} and o.status = 'manual_review'`;
+  return rows.length > 0;
 }
 
 /** Makes what the registry has done true here. */

@@ -31,6 +31,11 @@ const REFUSED: Partial<Record<ErrorName, { readonly code: ExitCode; readonly sen
     sentence: "The operation is not under review; kurier white-label list shows how far each is.",
   },
   INTEGRATOR_UNAPPROVED: { code: EXIT.failed, sentence: ERRORS.INTEGRATOR_UNAPPROVED.message },
+  CUSTOMER_REF_CONFLICT: {
+    code: EXIT.failed,
+    sentence:
+      "The customerRef of the operation was given to a firm meanwhile; nothing has changed. Release the operation.",
+  },
   VERIFICATION_MISMATCH: { code: EXIT.failed, sentence: ERRORS.VERIFICATION_MISMATCH.message },
 };
 

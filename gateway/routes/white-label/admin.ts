@@ -62,6 +62,7 @@ export const adminWhiteLabelRoutes = (ports: AdminWhiteLabelPorts): readonly Rou
       "WHITE_LABEL_STATE",
       "VERIFICATION_MISMATCH",
       "INTEGRATOR_UNAPPROVED",
+      "CUSTOMER_REF_CONFLICT",
       "TEMPORARY",
     ],
     request: {

@@ -2359,9 +2359,13 @@ begin
     return query select case when v_other.body_sha256 = p_body_sha256 then 'replay' else 'key_conflict' end, v_other.id;
     return;
   end if;
-  if p_production and not v_integrator.production_authorized then return query select 'not_authorized', null::uuid; return; end if;
+  if p_production and not v_integrator.production_authorized then
+    return query select 'not_authorized', null::uuid;
+    return;
+  end if;
   if v_request.relationship_mode = 'managed_service' and not v_integrator.managed_billing then
-    return query select 'no_billing', null::uuid; return;
+    return query select 'no_billing', null::uuid;
+    return;
   end if;
   perform 1 from onboarding_request r where r.integrator_id = v_request.integrator_id and r.status not in ('blocked', 'revoked')
     and (r.customer_ref = v_request.customer_ref or r.dic = v_request.dic);
@@ -2369,7 +2373,10 @@ begin
   perform 1 from firm_binding b join firm f on f.id = b.firm_id
     where b.integrator_id = v_request.integrator_id and (b.customer_ref = v_request.customer_ref) <> (f.dic = v_request.dic)
       and b.state <> 'revoked' and b.customer_ref is not null;
-  if found then return query select 'ref_conflict', null::uuid; return; end if;
+  if found or white_label_has_other_name(v_request.integrator_id, v_request.customer_ref, v_request.dic) then
+    return query select 'ref_conflict', null::uuid;
+    return;
+  end if;
   select f.id into v_firm from firm f join firm_binding b on b.firm_id = f.id
     where b.integrator_id = v_request.integrator_id and f.dic = v_request.dic and covers_sending(b) limit 1;
   v_request.body_sha256 := p_body_sha256;
@@ -2383,7 +2390,8 @@ begin
   insert into onboarding_history (request_id, version, status, trigger, occurred_at)
     values (v_request.id, 1, v_request.status, 'created', v_request.created_at);
   return query select 'created', v_request.id;
-end $function$
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.create_webhook(p_id uuid, p_firm uuid, p_integrator uuid, p_url text, p_origin text, p_events text[], p_active boolean, p_secret_key_id text, p_secret_sealed bytea, p_now timestamp with time zone, p_firm_max integer, p_owner_max integer, p_audit jsonb)
  RETURNS boolean
@@ -5343,10 +5351,13 @@ AS $function$
 declare
   v_integrator uuid;
 begin
-  update white_label_operation set status = 'processing', error_code = null, due_at = p_now, claimed_until = null,
+  perform 1 from integrator i join white_label_operation o on o.integrator_id = i.id where o.id = p_id for update of i;
+  update white_label_operation o set status = 'processing', error_code = null, due_at = p_now, claimed_until = null,
     asked_at = null, vouched_at = p_now, version = version + 1, updated_at = p_now
-  where id = p_id and version = p_version and status = 'manual_review'
-  returning integrator_id into v_integrator;
+  where o.id = p_id and o.version = p_version and o.status = 'manual_review' and not exists (
+    select 1 from firm_binding b where b.integrator_id = o.integrator_id and b.customer_ref = o.customer_ref
+  )
+  returning o.integrator_id into v_integrator;
   if not found then return false; end if;
   perform append_audit(p_audit, 'white_label.vouched', null, v_integrator, 'white_label_operation', p_id::text, '{}');
   return true;
@@ -5384,7 +5395,7 @@ AS $function$
   )
 $function$
 
-CREATE OR REPLACE FUNCTION public.white_label_name_differs(p_integrator uuid, p_customer_ref text, p_dic text)
+CREATE OR REPLACE FUNCTION public.white_label_has_other_name(p_integrator uuid, p_customer_ref text, p_dic text)
  RETURNS boolean
  LANGUAGE sql
  STABLE
@@ -5399,6 +5410,22 @@ AS $function$
     select 1 from white_label_operation o
     where o.integrator_id = p_integrator and o.status in ('processing', 'smp_succeeded', 'manual_review')
       and (o.customer_ref = p_customer_ref) <> (o.dic = p_dic)
+  )
+$function$
+
+CREATE OR REPLACE FUNCTION public.white_label_name_differs(p_integrator uuid, p_customer_ref text, p_dic text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select white_label_has_other_name(p_integrator, p_customer_ref, p_dic) or exists (
+    select 1 from onboarding_request r
+    where r.integrator_id = p_integrator and r.customer_ref = p_customer_ref and r.dic <> p_dic
+      and r.status not in ('blocked', 'revoked') and r.status <> 'active'
+  ) or exists (
+    select 1 from onboarding_request r
+    where r.integrator_id = p_integrator and r.dic = p_dic and r.customer_ref <> p_customer_ref
+      and r.status not in ('blocked', 'revoked') and r.status <> 'active'
   ) or exists (
     select 1 from firm_binding b join firm f on f.id = b.firm_id
     where b.integrator_id = p_integrator and b.customer_ref = p_customer_ref and f.dic is distinct from p_dic

@@ -187,6 +187,21 @@ describe.each(serverForms)("the %s form", (form) => {
     expect(taken.status).toBe(409);
   });
 
+  test("a request has no other name for a White Label customer, and no other company under its name", async () => {
+    const body = wish();
+    const { dic, customerRef, contactEmail: companyEmail } = body;
+    const customer = { ...{ dic, customerRef, companyEmail }, relationship: "represented", customerAuthorization: "7" };
+    expect((await api("POST", "/customers", { "idempotency-key": randomUUID() }, customer)).status).toBe(201);
+    for (const changed of [{ dic: newDic() }, { customerRef: "its other name" }]) {
+      const answer = await create({ ...body, ...changed });
+      expect([answer.status, answer.json["error"]]).toMatchObject([
+        409,
+        { code: "CUSTOMER_REF_CONFLICT", field: "customerRef" },
+      ]);
+    }
+    expect((await create(body)).status).toBe(202);
+  });
+
   test("many creations at once under one key make one request, which all of them see", async () => {
     const key = randomUUID();
     const body = wish();

@@ -377,6 +377,28 @@ describe("a registry whose outcome nobody knows", () => {
     expect(await db.sql`select firm_id from participant where key = ${`0245:${dic}`}`).toEqual([{ firm_id: firmId }]);
   });
 
+  test.each([
+    ["is still a firm's", true, { status: "released", error: { code: "CUSTOMER_REF_CONFLICT" } }],
+    ["is free again", false, { status: "succeeded", error: null }],
+  ])("a review about a name that was given to a firm meanwhile ends, and the name %s", async (_, isTaken, end) => {
+    const [dic, id] = [newDic(), randomUUID()];
+    smp.groups.set(`0245:${dic}`, new Set(EVERY_TYPE));
+    await db.sql`
+      insert into white_label_operation (id, integrator_id, operation_type, status, version, customer_ref, dic,
+        participant_key, company_email, error_code, asked_at, created_at, updated_at)
+      values (${id}, ${partner.integratorId}, 'registration', 'manual_review', 2, ${`ref-${dic}`}, ${dic},
+        ${`0245:${dic}`}, 'a@b.example', 'CUSTOMER_REF_CONFLICT', now(), now(), now())`;
+    if (isTaken) {
+      const firmId = await seedFirm(db.sql, `0245:${newDic()}`);
+      await db.sql`
+        insert into firm_binding (integrator_id, firm_id, customer_ref, state, scopes, interfaces, created_at, updated_at)
+        values (${partner.integratorId}, ${firmId}, ${`ref-${dic}`}, 'active', '{}', '{}', now(), now())`;
+    }
+    expect((await release(id)).json).toMatchObject(end);
+    const firms = await db.sql`select 1 from participant where key = ${`0245:${dic}`}`;
+    expect(firms).toHaveLength(isTaken ? 0 : 1);
+  });
+
   test("an operator lists what is under review and ends it by the command line, in a process of its own", async () => {
     const [dic, other] = [newDic(), newDic()];
     smp.fault = { at: "group", does: "cut after" };
@@ -517,15 +539,34 @@ describe("one company under two names", () => {
     return `(select outcome from create_white_label_operation('${json}', null, null, false, null))`;
   };
 
+  /** The call that asks for a firm that only sends. */
+  const asking = (dic: string, customerRef: string): string => {
+    const more = { service_mode: "send_only", contact_email: "a@b.example", relationship_mode: "technical_delegation" };
+    const json = JSON.stringify({ ...row(dic, customerRef), ...more });
+    return `(select outcome from create_onboarding_request('${json}', sha256('x'), false, 'wait'))`;
+  };
+
   test.each([
     ["a customer before a registration", noting, wishing],
     ["a registration before a customer", wishing, noting],
-  ] as const)("two at once, %s: the second has no other name for the company", async (_, first, second) => {
+    ["a customer before a request of onboarding", noting, asking],
+    ["a request of onboarding before a customer", asking, noting],
+    ["a registration before a request of onboarding", wishing, asking],
+    ["a request of onboarding before a registration", asking, wishing],
+  ] as const)("two at once, %s: the second has no other name and no other company", async (_, first, second) => {
     const [dic, same] = [newDic(), newDic()];
-    expect(await overlap(db, first(dic, "name one"), second(dic, "name two"))).toEqual(["created", "ref_conflict"]);
+    const name = `ref-${dic}`;
+    expect(await overlap(db, first(dic, name), second(dic, "name two"))).toEqual(["created", "ref_conflict"]);
+    expect(await overlap(db, second(newDic(), name))).toEqual(["ref_conflict"]);
     expect(await overlap(db, first(same, `ref-${same}`), second(same, `ref-${same}`))).toEqual(["created", "created"]);
-    await db.sql`delete from white_label_operation where dic = ${dic}`;
-    await db.sql`delete from white_label_customer where dic = ${dic}`;
+  });
+
+  test("a request of onboarding that was refused keeps no name from customers and registrations", async () => {
+    const dic = newDic();
+    await overlap(db, asking(dic, `ref-${dic}`));
+    await db.sql`update onboarding_request set status = 'blocked' where dic = ${dic}`;
+    expect(await overlap(db, noting(dic, "its new name"))).toEqual(["created"]);
+    expect(await overlap(db, wishing(newDic(), `ref-${dic}`))).toEqual(["created"]);
   });
 
   test("the database refuses a second name, whoever writes it", async () => {

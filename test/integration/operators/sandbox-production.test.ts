@@ -17,7 +17,7 @@ import { buildIfNeeded } from "../../../deploy/build.mjs";
 import { startEngine } from "../../../gateway/main.js";
 import type { Engine } from "../../../gateway/main.js";
 import { SCOPES } from "../../../engine/base/scopes.js";
-import { createIntegrator } from "../../../engine/identity/firms.js";
+import { createFirm, createIntegrator } from "../../../engine/identity/firms.js";
 import { createKey } from "../../../engine/identity/keys.js";
 import { accessToken, http } from "../../support/engines/engine.js";
 import type { HttpAnswer } from "../../support/engines/engine.js";
@@ -197,6 +197,24 @@ describe("White Label over our own SMP in production", () => {
     ]);
     expect([(await operation(json["id"]))["status"], await smpStatus("2199000559")]).toEqual(["manual_review", 404]);
     expect((await vouch()).status).toBe(200);
+  });
+
+  test("an operator vouches for no operation whose name was given to a firm meanwhile: the registry is not asked", async () => {
+    const dic = "2199000561";
+    const { json } = await register(dic, "given-out");
+    const id = String(json["id"]);
+    const firmId = await createFirm({ sql: db.sql, clock: systemClock }, { name: "Pekáreň s. r. o.", sandbox: false });
+    await db.sql`
+      insert into firm_binding (integrator_id, firm_id, customer_ref, state, scopes, interfaces, created_at, updated_at)
+      select integrator_id, ${firmId}, customer_ref, 'active', '{}', '{}', now(), now()
+      from white_label_operation where id = ${id}`;
+    const refused = await operator(`${id}/vouch`, { token: "given-out" });
+    expect([refused.status, refused.json["error"]], refused.text).toMatchObject([
+      409,
+      { code: "CUSTOMER_REF_CONFLICT", field: "id" },
+    ]);
+    expect([(await operation(id))["status"], await smpStatus(dic)]).toEqual(["manual_review", 404]);
+    expect((await operator(`${id}/release`)).json["status"]).toBe("released");
   });
 
   test("a customerRef of White Label is kept without the blanks around it, and one of blanks is none", async () => {
