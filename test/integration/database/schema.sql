@@ -3111,14 +3111,48 @@ begin
         and d.position > v_subscription.ending_from and d.position <= v_subscription.ending_to
       order by d.position limit p_limit
     ) as w;
-  if v_ids is not null then perform end_webhooks_named(v_ids, v_subscription.ending); end if;
+  if v_ids is not null then
+    if v_subscription.active then
+      perform 1 from webhook_delivery as d
+      where d.id in (
+        select unnest(v_ids)
+        union
+        select b.id from unnest(v_ids) as g (id) join webhook_delivery as e on e.id = g.id
+        cross join lateral (
+          select o.id from webhook_delivery as o
+          where o.document_id = e.document_id and o.subscription_id = e.subscription_id and o.due_at is not null
+          offset 0
+        ) as b
+      )
+      order by d.id for update;
+    end if;
+    perform end_webhooks_named(v_ids, v_subscription.ending);
+    if v_subscription.active then
+      update webhook_delivery as d set due_at = clock_timestamp()
+      from (
+        select distinct on (b.document_id) b.id
+        from (
+          select distinct e.document_id from webhook_delivery as e where e.id = any (v_ids) and e.replay_of is null
+        ) as over
+        cross join lateral (
+          select o.id, o.document_id, o.place from webhook_delivery as o
+          where o.document_id = over.document_id and o.subscription_id = v_subscription.id
+            and o.due_at is not null and o.replay_of is null
+          offset 0
+        ) as b
+        order by b.document_id, b.place
+      ) as next
+      where d.id = next.id and d.due_at = 'infinity' and d.position > v_subscription.ending_to;
+    end if;
+  end if;
   update webhook_subscription as s set
     ending = case when v_last is not null then s.ending end,
     ending_from = v_last,
     ending_to = case when v_last is not null then s.ending_to end
   where s.id = v_subscription.id;
   return true;
-end $function$
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.end_webhooks_named(p_ids uuid[], p_cause text)
  RETURNS void

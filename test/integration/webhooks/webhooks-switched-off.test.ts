@@ -1,6 +1,7 @@
 // Goal: a subscription with more waiting than one statement ends is switched off and deleted like any other: nothing of it
 // is sent any more, all of it becomes dead letters part by part, and what happens later is told.
 // Method: real rows; the deliverer that ends what is left begins after the subscription was switched off.
+import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { FirmId } from "../../../engine/base/ids.js";
@@ -71,6 +72,44 @@ test("a subscription that is switched on again while thousands are still to end 
     { status: "SUCCESS", cause: null, n: 1 },
     { status: "FAILED", cause: "subscription_inactive", n: EVENTS },
   ]);
+});
+
+test("an event whose document's earlier one was still to end is due at once when that has ended, and nothing else is", async () => {
+  await world.change(firm, id, { isActive: false });
+  await world.change(firm, id, { isActive: true });
+  const [last] = await world.db.sql<{ documentId: string }[]>`
+    select document_id as "documentId" from webhook_delivery
+    where subscription_id = ${id} and settled_at is null order by position desc limit 1`;
+  const eventId = await world.happen(firm, "document.sent", last?.documentId);
+  await world.queue();
+  while (await endMarkedDeliveries(world.db.sql));
+  expect(await ends()).toMatchObject([
+    { status: "PENDING", n: 1 },
+    { status: "FAILED", n: EVENTS },
+  ]);
+  const claimed = await claimDeliveries(world.db.sql, "node/2", 2);
+  expect(claimed.map((one) => one.eventId)).toEqual([eventId]);
+});
+
+test("events of one document that are still to end wait for their part: none of them is set free by the one before", async () => {
+  const documentId = randomUUID();
+  await world.happenTogether(firm, ["document.sent", "document.delivered"], documentId);
+  await world.queue();
+  await world.change(firm, id, { isActive: false });
+  await world.change(firm, id, { isActive: true });
+  const next = await world.happen(firm, "document.delivered", documentId);
+  await world.queue();
+  const open = (): Promise<{ eventId: string; isDue: boolean }[]> => world.db.sql`
+    select event_id as "eventId", isfinite(due_at) as "isDue" from webhook_delivery
+    where document_id = ${documentId} and settled_at is null order by place`;
+  // The first of the document is the last of a part, so that the second one ends in a part of its own.
+  await world.db.sql`
+    update webhook_subscription set ending_from = (
+      select min(position) - 1 from webhook_delivery where document_id = ${documentId}) where id = ${id}`;
+  await world.db.sql`select end_webhooks_further(1)`;
+  expect((await open()).map(({ isDue }) => isDue)).toEqual([false, false]);
+  await world.db.sql`select end_webhooks_further(1)`;
+  expect(await open()).toEqual([{ eventId: next, isDue: true }]);
 });
 
 test("what was taken by a process at the moment at which its subscription is switched off is not sent either", async () => {
