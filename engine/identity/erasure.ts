@@ -1,7 +1,7 @@
 /** The erasure of a firm. */
 import type { Clock } from "../base/clock.js";
 import type { FirmId } from "../base/ids.js";
-import { closeFirm, eraseFirmRows, owesAnswers } from "../storage/identity/erasure.js";
+import { closeFirm, eraseFirmRows, leavesRows, owesAnswers } from "../storage/identity/erasure.js";
 import type { FirmKeyFiles } from "../storage/keyring/firm-key-files.js";
 import type { FirmClosure } from "../storage/identity/erasure.js";
 import type { Sql } from "../storage/sql.js";
@@ -32,8 +32,8 @@ export async function eraseFirm(
       if (some === 0) break;
       rows += some;
     }
-  // An answer that was made meanwhile is sealed under the key, and the other side waits for it.
-  if (closure === "closed" && (await owesAnswers(sql, firmId))) return { closure: "under_way", rows };
+  // What came meanwhile is sealed under the key: an answer of the firm, for which the other side waits, or its document.
+  if (closure === "closed" && (await leavesRows(sql, firmId))) return { closure: "under_way", rows };
   if (closure === "closed") await firmKeys?.erase(firmId);
   return { closure, rows };
 }

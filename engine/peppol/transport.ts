@@ -72,6 +72,8 @@ export interface Outcome {
   readonly code?: string;
   /** One sentence for the operator, without text of the peer or the document. */
   readonly detail?: string;
+  /** Whether a fault of ours stays for ever, so that no other try is made. @default it is repaired */
+  readonly isLast?: boolean;
   /** How long to wait before the next try, where the outcome is `deferred`. */
   readonly retryAfter_ms?: number;
   /**

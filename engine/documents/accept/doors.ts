@@ -168,3 +168,9 @@ export function refuseConflict(door: Door, kind: Conflict, members: Readonly<Rec
   const extras = kind === "in_flight" ? { retryAfter_s: LIMITS.in_flight_retry_after_s } : { members };
   return new Refusal(reason, [detail], extras);
 }
+
+/**
+ * The refusal of a request whose firm was erased after it had been let in: what its key is answered from then on. An
+ * integrator signs in again, and is told then that the firm is none of its own.
+ */
+export const refuseErased = (): Refusal => new Refusal("TOKEN_INVALID");

@@ -33,7 +33,7 @@ import type { Sql } from "../../storage/sql.js";
 import { keptFacts } from "../kept-facts.js";
 import { firstAttemptAt } from "../delivery/first-attempt.js";
 import type { Reserve } from "../delivery/first-attempt.js";
-import { DOORS, refuseConflict } from "./doors.js";
+import { DOORS, refuseConflict, refuseErased } from "./doors.js";
 import type { Inspection, Validators } from "./facts.js";
 import { keep } from "./refused.js";
 import { completed } from "./said.js";
@@ -250,7 +250,7 @@ export async function hashed(sql: Sql, request: SendRequest, judged: Judged): Pr
  * @param id the document's id if it is accepted
  * @returns the stored reply when the key was used before, otherwise the new acceptance
  * @throws Refusal of the door's checks, SAPI-PROC-002, SAPI-PROC-003, SAPI-DOC-018 or the door's own word for it,
- * SAPI-DOC-024, RECIPIENT_CAPABILITY, CHECKSUM, TEMPORARY
+ * SAPI-DOC-024, RECIPIENT_CAPABILITY, CHECKSUM, TOKEN_INVALID for an erased firm, TEMPORARY
  * @source spec/sapi.md, Endpoints, rule 1; spec/rulings.md, section 2
  */
 export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRequest): Promise<SendReply> {
@@ -292,6 +292,7 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRe
     return { status: outcome.replyStatus, body: outcome.replyBody, replayed: false };
   }
   if (outcome.kind === "lost_race") throw temporary();
+  if (outcome.kind === "firm_erased") throw refuseErased();
   throw await conflict(ports, request, outcome);
 }
 

@@ -13,7 +13,7 @@ import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Json, Sql } from "../../storage/sql.js";
 import type { DocumentWorkers } from "../accept/validators.js";
-import { refuseConflict } from "../accept/doors.js";
+import { refuseConflict, refuseErased } from "../accept/doors.js";
 import { refuseSchedule } from "./operate.js";
 import { stage } from "./stage.js";
 
@@ -48,6 +48,7 @@ export const boxContext = (id: BoxItemId): string => `box ${id}`;
 export const metadataContext = (id: BoxItemId): string => `box metadata ${id}`;
 
 function settled(made: BoxCreation): { readonly id: BoxItemId; readonly isNew: boolean } {
+  if (made.outcome === "firm_erased") throw refuseErased();
   if (made.outcome === "conflict") throw refuseConflict("box", "duplicate_document");
   return { id: made.id, isNew: made.outcome === "created" };
 }
@@ -56,7 +57,7 @@ function settled(made: BoxCreation): { readonly id: BoxItemId; readonly isNew: b
  * Makes an item. Safe to repeat with the same externalId and payload: the item that there is answers, whatever else
  * the repeat says.
  * @throws Refusal BOX_EXTERNAL_ID_CONFLICT, BOX_SCHEDULE_IN_PAST, BOX_SCHEDULE_TOO_FAR, DOCUMENT_INVALID, SAPI-DOC-025,
- * BODY_TOO_LARGE, TEMPORARY
+ * BODY_TOO_LARGE, TOKEN_INVALID for an erased firm, TEMPORARY
  * @source spec/rulings.md, section 7
  */
 export async function createItem(

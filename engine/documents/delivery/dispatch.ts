@@ -21,6 +21,7 @@ import { countryOfSender } from "../declared.js";
 import { TRANSPORT_PROFILE } from "../provider.js";
 import type { Provider } from "../provider.js";
 import { countFenced } from "../fencing.js";
+import { faultOf } from "./faults.js";
 
 export interface DispatchPorts {
   readonly sql: Sql;
@@ -131,7 +132,7 @@ async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outc
       attempt: taken.attempt,
       ...errorFields(error),
     });
-    return { kind: "internal" };
+    return faultOf(error);
   } finally {
     clearTimeout(timer);
   }
@@ -174,18 +175,20 @@ export function deferredUntil(
 export function waitAfter(
   plan: readonly number[],
   { answers, faults }: Pick<TakenAttempt, "answers" | "faults">,
-  { kind }: Pick<Outcome, "kind">,
+  { kind, isLast = false }: Pick<Outcome, "kind" | "isLast">,
   random: () => number,
 ): { readonly uses: PlanUse; readonly wait_ms: number | undefined } {
   switch (kind) {
     // A document that was deferred for longer than the plan lasts has no more time.
     case "deferred":
       return { uses: "nothing", wait_ms: undefined };
-    // Whatever fails on our side is for us to repair: it never ends a document.
+    // Whatever fails on our side is for us to repair: it never ends a document that can be opened.
     case "internal":
       return {
         uses: "fault",
-        wait_ms: Math.min(LIMITS.fault_wait_first_ms * 2 ** Math.min(faults, 30), LIMITS.fault_wait_max_ms),
+        wait_ms: isLast
+          ? undefined
+          : Math.min(LIMITS.fault_wait_first_ms * 2 ** Math.min(faults, 30), LIMITS.fault_wait_max_ms),
       };
     default:
       return { uses: "answer", wait_ms: nextAttemptAt(plan, answers + 1, 0, random) };

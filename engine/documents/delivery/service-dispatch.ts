@@ -19,6 +19,7 @@ import type { TakenMessage } from "../../storage/documents/service-messages.js";
 import type { Json, Sql } from "../../storage/sql.js";
 import { exchangeJson } from "../../storage/documents/exchanges.js";
 import { decideAttempt, deferredUntil, waitAfter } from "./dispatch.js";
+import { faultOf } from "./faults.js";
 import { TRANSPORT_PROFILE } from "../provider.js";
 import type { Provider } from "../provider.js";
 import { countFenced } from "../fencing.js";
@@ -88,7 +89,7 @@ async function transmit(ports: ServiceDispatchPorts, taken: TakenMessage): Promi
     );
   } catch (error) {
     ports.log.error("statuses.message_failed", errorFields(error));
-    return { kind: "internal" };
+    return faultOf(error);
   } finally {
     clearTimeout(timer);
   }

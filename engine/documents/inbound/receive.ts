@@ -60,7 +60,9 @@ async function prepareArrival(
 export async function storeArrival(ports: InboundPorts, { exchange, business }: Arrival): Promise<InboundOutcome> {
   if (business !== undefined) {
     if (await storeReady(ports, business)) return { kind: "stored", id: business.id, firmId: business.firmId };
-    return judgeRepeats(await findRepeats(ports.sql, idsOf(ports, exchange)), exchange, business.payloadSha256);
+    const repeats = await findRepeats(ports.sql, idsOf(ports, exchange));
+    if (repeats.length === 0 && !(await isOurs(ports, exchange))) return NOT_OURS;
+    return judgeRepeats(repeats, exchange, business.payloadSha256);
   }
   const kind = classifyInbound(exchange.documentTypeId);
   if (kind === "business") throw new Error("a document came to its turn without having been made ready");
@@ -171,12 +173,17 @@ async function receiveStatus(
   );
   if (isNew) return { kind: "stored", id, firmId };
   const repeats = await findStatusRepeats(ports.sql, idsOf(ports, exchange));
+  if (repeats.length === 0 && firmId !== undefined && !(await isOurs(ports, exchange))) return NOT_OURS;
   return judgeRepeats(
     repeats.map((repeat) => ({ ...repeat, firmId })),
     exchange,
     sha256,
   );
 }
+
+/** What was for a participant of ours may find its firm erased when it is to be stored: no row is its repeat then. */
+const isOurs = async (ports: InboundPorts, { receiver }: InboundExchange): Promise<boolean> =>
+  (await findOwnParticipant(ports.sql, participantKey(receiver))) !== undefined;
 
 const idsOf = (ports: InboundPorts, exchange: InboundExchange): MessageIds => ({
   as4MessageId: exchange.as4MessageId,

@@ -32,9 +32,9 @@ interface NewBoxItem {
   readonly createdAt: Instant;
 }
 
-/** What became of a wish to make an item. */
+/** What became of a wish to make an item; `firm_erased`: the firm was closed after the request had been let in. */
 export interface BoxCreation {
-  readonly outcome: "created" | "existing" | "conflict";
+  readonly outcome: "created" | "existing" | "conflict" | "firm_erased";
   readonly id: BoxItemId;
 }
 

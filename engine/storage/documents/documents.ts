@@ -71,8 +71,11 @@ type Precedent =
   | ({ readonly kind: "accepted" | "replay" } & StoredReply)
   | { readonly kind: Conflict; readonly documentId?: DocumentId };
 
-/** `lost_race`: another acceptance was in the way and is gone again; the same call may succeed now. */
-export type AcceptOutcome = Precedent | { readonly kind: "lost_race" };
+/**
+ * `lost_race`: another acceptance was in the way and is gone again; the same call may succeed now. `firm_erased`: the
+ * firm was closed after the request had been let in.
+ */
+export type AcceptOutcome = Precedent | { readonly kind: "lost_race" } | { readonly kind: "firm_erased" };
 
 interface OutcomeRow {
   readonly outcome: AcceptOutcome["kind"];
@@ -82,7 +85,7 @@ interface OutcomeRow {
 }
 
 function outcomeOf(row: OutcomeRow): AcceptOutcome {
-  if (row.outcome === "lost_race") return { kind: row.outcome };
+  if (row.outcome === "lost_race" || row.outcome === "firm_erased") return { kind: row.outcome };
   if (row.outcome !== "accepted" && row.outcome !== "replay")
     return { kind: row.outcome, ...(row.document_id === null ? {} : { documentId: row.document_id as DocumentId }) };
   return {
@@ -193,7 +196,7 @@ export async function findPrecedent(
       ${requestSha256}, ${payloadSha256}
     )`;
   const outcome = row === undefined ? undefined : outcomeOf(row);
-  return outcome === undefined || outcome.kind === "lost_race" ? undefined : outcome;
+  return outcome === undefined || outcome.kind === "lost_race" || outcome.kind === "firm_erased" ? undefined : outcome;
 }
 
 /** One event to be written with a move. */

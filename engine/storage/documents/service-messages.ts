@@ -62,11 +62,12 @@ export const serviceMessageJson = (message: NewServiceMessage): Json => ({
   created_at: new Date(message.createdAt).toISOString(),
 });
 
-/** Adds a message unless its subject has one. @returns whether it was added */
+/** Adds a message unless its subject has one, or its firm is erased. @returns whether it was added */
 export async function addServiceMessage(sql: Sql, message: NewServiceMessage): Promise<boolean> {
   const rows = await sql`
     insert into service_message select (jsonb_populate_record(null::service_message,
       ${JSON.stringify(serviceMessageJson(message))}::text::jsonb)).*
+    where ${message.firmId ?? null}::uuid is null or lock_living_firm(${message.firmId ?? null}::uuid)
     on conflict (subject) do nothing returning id`;
   return rows.length === 1;
 }

@@ -24,6 +24,19 @@ export async function owesAnswers(sql: Sql, firmId: FirmId): Promise<boolean> {
   return row?.owes ?? false;
 }
 
+/**
+ * Whether anything is left of a firm that its key opens. Nothing is written for a firm that is closed, so that this
+ * stays so once it is false.
+ */
+export async function leavesRows(sql: Sql, firmId: FirmId): Promise<boolean> {
+  const [row] = await sql<{ readonly leaves: boolean }[]>`
+    select exists (select 1 from document where firm_id = ${firmId})
+      or exists (select 1 from box_item where firm_id = ${firmId})
+      or exists (select 1 from received_document where firm_id = ${firmId})
+      or exists (select 1 from service_message where firm_id = ${firmId}) as leaves`;
+  return row?.leaves ?? true;
+}
+
 /** Removes a part of what a closed firm sent and received. @returns how many rows; 0 when nothing is left */
 export async function eraseFirmRows(sql: Sql, firmId: FirmId): Promise<number> {
   const [row] = await sql<{ readonly gone: number }[]>`

@@ -1365,6 +1365,9 @@ CREATE OR REPLACE FUNCTION public.accept_documents(p_id uuid[], p_firm_id uuid[]
 AS $function$
 declare
   accepted uuid[];
+  living uuid[] := array(
+    select f.id from firm as f where f.id = any (p_firm_id) and f.erased_at is null order by f.id for key share
+  );
 begin
   with added as (
     insert into document (
@@ -1399,6 +1402,7 @@ begin
       facts, idempotency_key, request_sha256, payload_sha256, reply_status, reply_body, as4_message_id,
       sbdh_instance_id, validation_result, accepted_at, door, owner
     )
+    where a.firm_id = any (living)
     order by coalesce(a.door, 'sapi'), case when coalesce(a.door, 'sapi') = 'sapi' then lower(a.sender) else a.firm_id::text end
     on conflict do nothing
     returning id
@@ -1426,7 +1430,8 @@ begin
   from unnest(p_id, p_reply_status, p_reply_body) with ordinality as a (id, reply_status, reply_body, n)
   where a.id = any (accepted)
   union all
-  select a.n, coalesce(p.outcome, 'lost_race'), p.document_id, p.reply_status, p.reply_body
+  select a.n, coalesce(p.outcome, case when a.firm_id = any (living) then 'lost_race' else 'firm_erased' end), p.document_id,
+    p.reply_status, p.reply_body
   from unnest(p_id, p_door, p_firm_id, p_sender, p_idempotency_key, p_erp_document_id, p_request_sha256, p_payload_sha256)
     with ordinality as a (id, door, firm_id, sender, idempotency_key, erp_document_id, request_sha256, payload_sha256, n)
   left join lateral find_precedent(
@@ -2284,16 +2289,17 @@ declare
   v_now timestamptz := (p_item ->> 'createdAt')::timestamptz;
   v_scheduled timestamptz := (p_item ->> 'scheduledFor')::timestamptz;
   v_status text := case when v_scheduled is null then 'ready' else 'scheduled' end;
+  v_lives boolean := lock_living_firm(v_firm);
 begin
   insert into box_item (
     id, firm_id, integrator_id, key_id, external_id, status, version, sender, receiver, document_type_id, process_id, payload_sha256,
     payload_bytes, scheduled_for, due_at, document_id, status_since, created_at, updated_at, binding_generation
-  ) values (
-    v_id, v_firm, (p_item ->> 'integratorId')::uuid, (p_item ->> 'keyId')::uuid, p_item ->> 'externalId', v_status, 1,
+  )
+  select v_id, v_firm, (p_item ->> 'integratorId')::uuid, (p_item ->> 'keyId')::uuid, p_item ->> 'externalId', v_status, 1,
     p_item ->> 'sender', p_item ->> 'receiver', p_item ->> 'documentTypeId', p_item ->> 'processId', p_payload_sha256,
     (p_item ->> 'payloadBytes')::integer, v_scheduled, coalesce(v_scheduled, clock_timestamp()), v_id, clock_timestamp(), v_now, v_now,
     (select g.binding_generation from integrator as g where g.id = (p_item ->> 'integratorId')::uuid)
-  ) on conflict do nothing;
+  where v_lives on conflict do nothing;
   if found then
     insert into box_payload (item_id, key_id, sealed, metadata_sealed)
     values (v_id, p_payload_key_id, p_payload_sealed, p_metadata_sealed);
@@ -2307,6 +2313,7 @@ begin
   from box_item as i
   where i.id = v_id or (i.firm_id = v_firm and i.external_id = p_item ->> 'externalId')
   order by i.id = v_id desc limit 1;
+  if not found and not v_lives then return query select 'firm_erased', v_id; end if;
 end
 $function$
 
@@ -3784,6 +3791,16 @@ begin
   return null;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.lock_living_firm(p_firm uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform 1 from firm as f where f.id = p_firm and f.erased_at is null for key share;
+  return found;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.mark_document(p_id uuid, p_participant_key text, p_firm_id uuid, p_state text, p_note text, p_now timestamp with time zone)
  RETURNS TABLE(marked_at timestamp with time zone, note text, acknowledged_at timestamp with time zone)
  LANGUAGE sql
@@ -4346,6 +4363,9 @@ AS $function$
 declare
   v_new uuid[];
   v_evidence jsonb;
+  v_living uuid[] := array(
+    select f.id from firm as f where f.id = any (p_firm_id) and f.erased_at is null order by f.id for key share
+  );
 begin
   with added as (
     insert into received_document (
@@ -4363,7 +4383,7 @@ begin
       payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at, exchange, n
     )
     -- Rows without a seat are as old as this function and change no more, so that looking is enough.
-    where not exists (
+    where r.firm_id = any (v_living) and not exists (
       select 1 from received_document as o where o.as4_message_id = r.as4_message_id and o.peer_seat = ''
     ) and not exists (
       select 1 from received_document as o where o.sbdh_instance_id = r.sbdh_instance_id and o.peer_seat = ''
@@ -4426,6 +4446,7 @@ CREATE OR REPLACE FUNCTION public.receive_status(p_status jsonb, p_exchange json
  LANGUAGE plpgsql
 AS $function$
 begin
+  if p_exchange ->> 'firm_id' is not null and not lock_living_firm((p_exchange ->> 'firm_id')::uuid) then return; end if;
   return query
     insert into inbound_status select (jsonb_populate_record(null::inbound_status, p_status)).*
     on conflict do nothing returning inbound_status.id;
