@@ -7,7 +7,7 @@ import { refuseConflict } from "../accept/doors.js";
 import type { SendReply } from "../accept/request.js";
 import type { Handed } from "../send/handed.js";
 import type { SendFacts } from "../send/send.js";
-import { withKnownMembers, NAME_THE_RECIPIENT, recipientOf } from "./recipient.js";
+import { NAME_THE_RECIPIENT, recipientOf } from "./recipient.js";
 import type { DirectoryPort, NamedRecipient } from "./recipient.js";
 
 /** A create body, as its schema has read it. */
@@ -58,9 +58,9 @@ export async function createDocument(
   body: CreateBody,
   { today, ...facts }: Omit<SendFacts, "door" | "externalId"> & { readonly today: string },
 ): Promise<SendReply> {
-  const { externalId, customerRef, recipient, delivery } = body;
-  const { participant, resolution, company, faults } = await recipientOf(ports, recipient);
-  const whole = { ...body, recipient: withKnownMembers(recipient, company), issueDate: body.issueDate ?? today };
+  const { externalId, customerRef, delivery } = body;
+  const { participant, resolution, recipient, memberOf, faults } = await recipientOf(ports, body.recipient);
+  const whole = { ...body, recipient, issueDate: body.issueDate ?? today };
   const invoice = {
     ...invoiceOfBody(whole, participant),
     // Where there are faults nobody receives it, not even whom the body names.
@@ -69,7 +69,7 @@ export async function createDocument(
   };
   try {
     return await ports.send(
-      { form: "json", invoice, body, memberOf: bodyField },
+      { form: "json", invoice, body, memberOf: (field) => memberOf(bodyField(field)) },
       {
         ...facts,
         door: "connector",
@@ -86,9 +86,11 @@ export async function createDocument(
       throw refuseConflict("connector", "duplicate_document");
     if (error.reason !== "DOCUMENT_INVALID") throw error;
     const { reason, details, extras } = error;
+    // Who is not known has no id in the network, and no name where the body leaves it to the directory.
+    const unknown = ["recipient.networkId", ...(body.recipient.name === undefined ? ["recipient.name"] : [])];
     const said =
       participant === undefined
-        ? [...faults, ...details.filter(({ field }) => field !== "recipient.networkId")]
+        ? [...faults, ...details.filter(({ field = "" }) => !unknown.includes(field))]
         : details;
     throw new Refusal(reason, said, { nextAction: participant === undefined ? NAME_THE_RECIPIENT : REPAIR, ...extras });
   }

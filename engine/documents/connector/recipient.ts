@@ -3,6 +3,7 @@ import { Refusal } from "../../base/errors.js";
 import type { ErrorDetail } from "../../base/errors.js";
 import { parseParticipantId } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
+import { byForm, NO_SLOVAK_ID, plainId, slovakTaxId } from "../../invoices/connector/slovak-ids.js";
 import type { CompanyKey } from "../../storage/identity/directory.js";
 import type { RecipientResolution } from "../accept/request.js";
 
@@ -48,7 +49,10 @@ interface Found {
   readonly participant: ParticipantId | undefined;
   /** Only what a directory has said is verified. */
   readonly resolution: RecipientResolution;
-  readonly company: KnownCompany | undefined;
+  /** As the body names it, with each id under its own member, and what it leaves out as the directory says it. */
+  readonly recipient: NamedRecipient;
+  /** The body's own name of a member of the recipient. */
+  readonly memberOf: (field: string) => string;
   /** Why nobody is known, or more than one, by what is named. */
   readonly faults: readonly ErrorDetail[];
 }
@@ -56,8 +60,9 @@ interface Found {
 /** The participant that the body makes by itself: by its id in the network, or by a Slovak tax id. */
 function madeBy({ country, networkId, taxId, vatId }: NamedRecipient): ParticipantId | undefined {
   if (networkId !== undefined) return parseParticipantId(networkId);
-  const id = taxId ?? vatId?.replace(/^SK/u, "");
-  return country === "SK" && id !== undefined ? parseParticipantId(`${SLOVAK_TAX_ID}:${id.trim()}`) : undefined;
+  if (country !== "SK") return undefined;
+  const id = slovakTaxId(taxId ?? vatId ?? "");
+  return id === undefined ? undefined : parseParticipantId(`${SLOVAK_TAX_ID}:${id}`);
 }
 
 /** What the directory is asked by, until it knows somebody. */
@@ -89,30 +94,32 @@ async function companyOf(
 
 /**
  * The participant that the body names, that of the company in the directory, or the one that its Slovak tax id makes;
- * none when nobody is known by what is named, or when its ids are of two companies. A directory that does not answer
- * stops nobody whose recipient is known without it. @throws Refusal TEMPORARY
+ * none when nobody is known by what is named, when its ids are of two companies, or when its Slovak tax id is no id at
+ * all. A directory that does not answer stops nobody whose recipient is known without it. @throws Refusal TEMPORARY
  */
-export async function recipientOf(port: DirectoryPort, recipient: NamedRecipient): Promise<Found> {
+export async function recipientOf(port: DirectoryPort, named: NamedRecipient): Promise<Found> {
+  const { recipient, movedTo, isStrange } = byForm(named);
+  const memberOf = (field: string): string => (field === `recipient.${movedTo ?? ""}` ? "recipient.taxId" : field);
   const made = madeBy(recipient);
+  const isNamed = recipient.networkId !== undefined && made !== undefined;
+  // Beside a participant id the other ids are the program's own word, whatever their form.
+  if (isStrange && !isNamed)
+    return { participant: undefined, resolution: "declared", recipient, memberOf, faults: [STRANGE_TAX_ID] };
   const isNeeded = made === undefined || recipient.name === undefined;
   const company = await companyOf(port, keysOf(recipient, made), isNeeded);
-  const isNamed = recipient.networkId !== undefined && made !== undefined;
-  if (company === undefined) {
-    const faults = made === undefined ? [unknownRecipient(recipient)] : [];
-    return { participant: made, resolution: "declared", company, faults };
-  }
-  const faults = strangersIn(recipient, company);
-  const participant = isNamed ? made : company.participantId;
+  const faults = faultsOf(recipient, made, company).map((fault) => ({ ...fault, field: memberOf(fault.field) }));
+  const participant = isNamed ? made : (company?.participantId ?? made);
   return {
     participant: faults.length === 0 ? participant : undefined,
-    resolution: isNamed ? "declared" : "verified",
-    company,
+    resolution: company === undefined || isNamed ? "declared" : "verified",
+    recipient: withKnownMembers(recipient, company),
+    memberOf,
     faults,
   };
 }
 
 /** What the body leaves out of the recipient, as the directory says it. A directory may know an id and no name. */
-export function withKnownMembers(recipient: NamedRecipient, company: KnownCompany | undefined): NamedRecipient {
+function withKnownMembers(recipient: NamedRecipient, company: KnownCompany | undefined): NamedRecipient {
   if (company === undefined) return recipient;
   const { name, participantId, address } = company;
   const { street, city, zip } = address;
@@ -123,13 +130,24 @@ export function withKnownMembers(recipient: NamedRecipient, company: KnownCompan
   };
 }
 
-const plain = (id: string): string => id.replace(/\s/gu, "").toUpperCase();
+/** A finding in a member of the recipient. */
+type Fault = ErrorDetail & { readonly field: string };
+
+/** Why nobody receives it, as far as the directory knows. */
+const faultsOf = (
+  recipient: NamedRecipient,
+  made: ParticipantId | undefined,
+  company: KnownCompany | undefined,
+): readonly Fault[] => {
+  if (company !== undefined) return strangersIn(recipient, company);
+  return made === undefined ? [unknownRecipient(recipient)] : [];
+};
 
 /** Ids of the body that belong to somebody else than the company found by another of them. */
-const strangersIn = (recipient: NamedRecipient, company: KnownCompany): readonly ErrorDetail[] =>
+const strangersIn = (recipient: NamedRecipient, company: KnownCompany): readonly Fault[] =>
   COMPANY_KEYS.filter(([member, by]) => {
     const [said, known] = [recipient[member], company[by] ?? undefined];
-    return said !== undefined && known !== undefined && plain(said) !== plain(known);
+    return said !== undefined && known !== undefined && plainId(said) !== plainId(known);
   }).map(([member]) => ({
     field: `recipient.${member}`,
     ruleId: "RECIPIENT-CONFLICT",
@@ -138,7 +156,7 @@ const strangersIn = (recipient: NamedRecipient, company: KnownCompany): readonly
   }));
 
 /** The finding in place of a participant that is missing. */
-function unknownRecipient(recipient: NamedRecipient): ErrorDetail {
+function unknownRecipient(recipient: NamedRecipient): Fault {
   const member = COMPANY_KEYS.map(([name]) => name).find((name) => recipient[name] !== undefined) ?? "networkId";
   return {
     field: `recipient.${member}`,
@@ -147,5 +165,14 @@ function unknownRecipient(recipient: NamedRecipient): ErrorDetail {
     message: "The directory knows no participant of this company.",
   };
 }
+
+/** The finding of a taxId by whose form nobody can be found. */
+const STRANGE_TAX_ID: Fault = {
+  field: "recipient.taxId",
+  ruleId: "RECIPIENT-TAX-ID",
+  severity: "fatal",
+  message: `No Slovak company has this id. ${NO_SLOVAK_ID}`,
+};
+
 /** What to do where nobody is known, or too many. */
 export const NAME_THE_RECIPIENT = "Name the recipient by networkId, its participant id, or by another of its ids.";

@@ -42,7 +42,7 @@ const recipient = z
       .describe("ISO 3166-1."),
     name: text.optional(),
     companyId: text.optional().describe("IČO."),
-    taxId: text.optional().describe("DIČ."),
+    taxId: text.optional().describe("DIČ; of a Slovak company also its IČO (8 digits) or IČ DPH (SK and 10 digits)."),
     vatId: text.optional().describe("IČ DPH."),
     networkId: z
       .string()

@@ -1,9 +1,11 @@
 /** What a document still lacks, what the builder says of it, and whether it comes to what the source states. */
 import { whyUnreadable } from "../../base/ids.js";
+import { byForm, NO_SLOVAK_ID, slovakTaxId } from "../connector/slovak-ids.js";
 import { invoiceOfBody, bodyField } from "../connector/to-invoice.js";
 import type { Draft, Party } from "../draft.js";
 import { centsText, exactOf, exactText, toCents } from "../exact.js";
 import type { Cents } from "../exact.js";
+import { isObject } from "../members.js";
 import type { InvoiceObject } from "../members.js";
 import { Problems } from "../problems.js";
 import { readInvoice } from "../read-invoice.js";
@@ -28,8 +30,12 @@ export function judgeDocument(members: Collection, document: InvoiceObject, own:
   if (fault !== undefined) members.tell("INVALID", { field: "externalId", detail: `It ${fault}.` });
   compareSender(members, own);
   const problems = new Problems();
+  const { recipient, isStrange } = byForm(isObject(document["recipient"]) ? document["recipient"] : {});
+  if (isStrange && !members.head.has("recipient.networkId"))
+    members.tell("INVALID", { field: "recipient.taxId", detail: NO_SLOVAK_ID });
   const participant = participantOf(members);
-  const draft = readInvoice(withName(withDay(invoiceOfBody(document, participant))), own, problems);
+  const invoice = invoiceOfBody({ ...document, recipient }, participant);
+  const draft = readInvoice(withName(withDay(invoice)), own, problems);
   for (const { field, ruleId, message } of problems.found) {
     const name = bodyField(field);
     if (NOT_TOLD.has(ruleId) || members.issues.some((issue) => issue.field === name)) continue;
@@ -58,7 +64,7 @@ const withName = (invoice: InvoiceObject): InvoiceObject => ({
 /** Any well-formed participant lets the builder read on; the Connector finds the real one. */
 const SOMEBODY = "0245:0000000000";
 function participantOf({ head }: Collection): string {
-  const taxId = head.get("recipient.taxId")?.value;
+  const taxId = slovakTaxId(head.get("recipient.taxId")?.value ?? "");
   return head.get("recipient.networkId")?.value ?? (taxId === undefined ? SOMEBODY : `0245:${taxId}`);
 }
 

@@ -151,6 +151,38 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
     expect([named.status, named.json["recipient"]]).toMatchObject([201, { resolution: "declared" }]);
   });
 
+  // enterprise.md, Connector document: "taxId (company id, tax id or VAT id)"
+  test.each(["99000025", "SK2120000025", "2120 000 025"])(
+    "a taxId that holds %s, one of the company's ids, leads to its participant, in the answer and in the UBL, sent or staged",
+    async (taxId) => {
+      const ids = { ico: "99000025", ic_dph: "SK2120000025" };
+      await t.db.sql`update firm set ${t.db.sql(ids)} where id = ${t.sandbox.receiver.firmId}`;
+      for (const delivery of ["send", "stage"])
+        for (const name of ["Buyer", undefined]) {
+          const made = await create(invoice({ delivery, recipient: { country: "SK", name, taxId } }));
+          expect([made.status, made.text]).toEqual([201, made.text]);
+          const networkId = `0245:${dic}`;
+          expect(made.json["recipient"]).toMatchObject({ networkId, taxId: dic, resolution: "verified" });
+          const ubl = await call("GET", `/documents/${String(made.json["id"])}/ubl?${as(SELLER)}`);
+          const buyer = /<cac:AccountingCustomerParty>[^]*<\/cac:AccountingCustomerParty>/u.exec(ubl.text)?.[0] ?? "";
+          expect(buyer).toContain(`<cbc:EndpointID schemeID="0245">${dic}</cbc:EndpointID>`);
+          const partyId = /<cac:PartyIdentification>\s*<cbc:ID[^>]*>([^<]*)/u.exec(buyer)?.[1];
+          expect([dic, undefined]).toContain(partyId);
+        }
+    },
+  );
+
+  test.each(["123", "2120000025X", "99000099"])(
+    "a taxId that holds %s is 422 naming it, also beside a name, and makes no participant",
+    async (taxId) => {
+      for (const delivery of ["send", "stage"])
+        for (const name of ["Buyer", undefined]) {
+          const refused = await create(invoice({ delivery, recipient: { country: "SK", name, taxId } }));
+          expect([refused.status, errorOf(refused)["field"]]).toEqual([422, "recipient.taxId"]);
+        }
+    },
+  );
+
   test("ids of two companies are 422 naming the one that does not fit: nothing goes to either", async () => {
     const companyId = "99000025";
     const answer = await create(

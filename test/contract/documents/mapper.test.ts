@@ -108,7 +108,7 @@ describe.each(serverForms)("the mapper over %s", (form) => {
   });
 
   const bodyOf = (recipient: object): object => ({
-    externalId: `filled-${Object.keys(recipient).join("-")}`,
+    externalId: `filled-${Object.entries(recipient).flat().join("-")}`,
     number: "F-9",
     recipient: { country: "SK", ...recipient },
     lines: [{ description: "Papier", quantity: 2, unitPrice: 10, vatRate: 23 }],
@@ -121,6 +121,7 @@ describe.each(serverForms)("the mapper over %s", (form) => {
   // spec/enterprise.md, Connector, createDocument: the specification's own body names a recipient by country and one id.
   test.each([
     ["taxId", "2120000025"],
+    ["taxId", "99000025"],
     ["companyId", "99000025"],
     ["vatId", "SK2120000025"],
     ["networkId", "0245:2120000025"],
@@ -143,6 +144,14 @@ describe.each(serverForms)("the mapper over %s", (form) => {
       expect(made.status, made.text).toBe(201);
     },
   );
+
+  test("a Slovak tax id with another number of digits is an issue: the Connector would take it for nobody's", async () => {
+    const answer = await json(bodyOf({ taxId: "212000002" }));
+    expect((answer.json["preview"] as { ready: boolean }).ready).toBe(false);
+    expect(issuesOf(answer)).toContain("error INVALID recipient.taxId");
+    const elsewhere = await json(bodyOf({ taxId: "212000002", country: "CZ" }));
+    expect(issuesOf(elsewhere)).not.toContain("error INVALID recipient.taxId");
+  });
 
   test("a name is missing where no identifier leads to one", async () => {
     const answer = await json(bodyOf({}));
