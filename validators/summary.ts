@@ -137,6 +137,8 @@ class Summariser {
     const isCredit = this.#root === roots.CreditNote;
     const line = isCredit ? cac.CreditNoteLine : cac.InvoiceLine;
     const total = (name: NameId): string | null => this.#fields.text(0, cac.LegalMonetaryTotal, name);
+    const currency = this.#fields.text(0, cbc.DocumentCurrencyCode);
+    const tax = this.#taxTotal(currency);
     return {
       documentType: isResponse ? "ApplicationResponse" : isCredit ? "CreditNote" : "Invoice",
       customizationId: this.#fields.text(0, cbc.CustomizationID),
@@ -147,7 +149,7 @@ class Summariser {
       dueDate: this.#fields.text(0, cbc.DueDate) ?? this.#fields.text(0, cac.PaymentMeans, cbc.PaymentDueDate),
       taxPointDate: this.#fields.text(0, cbc.TaxPointDate),
       deliveryDate: this.#fields.text(0, cac.Delivery, cbc.ActualDeliveryDate),
-      currency: this.#fields.text(0, cbc.DocumentCurrencyCode),
+      currency,
       buyerReference: this.#fields.text(0, cbc.BuyerReference),
       orderReference: this.#fields.text(0, cac.OrderReference, cbc.ID),
       precedingInvoices: this.#fields
@@ -164,13 +166,13 @@ class Summariser {
         allowances: total(cbc.AllowanceTotalAmount),
         charges: total(cbc.ChargeTotalAmount),
         taxExclusive: total(cbc.TaxExclusiveAmount),
-        tax: this.#fields.text(0, cac.TaxTotal, cbc.TaxAmount),
+        tax: this.#fields.text(tax, cbc.TaxAmount),
         taxInclusive: total(cbc.TaxInclusiveAmount),
         prepaid: total(cbc.PrepaidAmount),
         rounding: total(cbc.PayableRoundingAmount),
         payable: total(cbc.PayableAmount),
       },
-      taxes: this.#fields.each(this.#fields.at(0, cac.TaxTotal), cac.TaxSubtotal, ENTRIES_MAX, (e) => ({
+      taxes: this.#fields.each(this.#brokenDown(tax), cac.TaxSubtotal, ENTRIES_MAX, (e) => ({
         category: this.#fields.text(e, cac.TaxCategory, cbc.ID),
         percent: this.#fields.text(e, cac.TaxCategory, cbc.Percent),
         taxableAmount: this.#fields.text(e, cbc.TaxableAmount),
@@ -191,6 +193,24 @@ class Summariser {
         this.#line(e, isCredit ? cbc.CreditedQuantity : cbc.InvoicedQuantity),
       ),
     };
+  }
+
+  /** The total of VAT in the document's currency (BT-110), before or behind that of another one (BT-111). */
+  #taxTotal(currency: string | null): ElementId {
+    const first = this.#fields.at(0, cac.TaxTotal);
+    if (this.#fields.count(0, cac.TaxTotal) < 2) return first;
+    const totals = this.#fields.each(0, cac.TaxTotal, ENTRIES_MAX, (e) => ({
+      e,
+      currency: this.#fields.attribute(this.#fields.at(e, cbc.TaxAmount), attr.currencyID),
+    }));
+    return totals.find((each) => each.currency === currency)?.e ?? first;
+  }
+
+  /** The total of VAT that has the breakdown: of a document that breaks rules it may be another one. */
+  #brokenDown(own: ElementId): ElementId {
+    if (this.#fields.at(own, cac.TaxSubtotal) !== NONE) return own;
+    const totals = this.#fields.each(0, cac.TaxTotal, ENTRIES_MAX, (e) => e);
+    return totals.find((e) => this.#fields.at(e, cac.TaxSubtotal) !== NONE) ?? NONE;
   }
 
   #line(e: ElementId, quantityName: NameId): LineSummary {

@@ -416,6 +416,30 @@ describe.each(serverForms)("validation over %s", (form) => {
       });
     });
 
+    // BT-110 is the total of VAT in the invoice's currency, BT-111 that in the accounting currency; UBL orders neither.
+    test("VAT is that of the document's currency, with its breakdown, also behind VAT in the accounting currency", async () => {
+      const accounting = '<cac:TaxTotal><cbc:TaxAmount currencyID="EUR">0.20</cbc:TaxAmount></cac:TaxTotal>';
+      const converted = VALID.replaceAll("EUR", "CZK").replace(
+        "</cbc:DocumentCurrencyCode>",
+        "$&<cbc:TaxCurrencyCode>EUR</cbc:TaxCurrencyCode>",
+      );
+      const before = converted.replace("<cac:TaxTotal>", `${accounting}$&`);
+      const behind = converted.replace("</cac:TaxTotal>", `$&${accounting}`);
+      for (const document of [before, behind]) {
+        const verdict = await post("/api/v1/payloads/validate", { format: "ubl", document });
+        expect([verdict.status, verdict.json["errors"]]).toEqual([200, []]);
+        const { json } = await post("/api/v1/payloads/parse", { document });
+        expect(json).toMatchObject({
+          currency: "CZK",
+          totals: { tax: "4.83", taxInclusive: "50.55" },
+          taxes: [{ taxAmount: "3.45" }, { taxAmount: "1.38" }],
+        });
+      }
+      const misplaced = before.replace("</cac:TaxTotal>", `<cac:TaxSubtotal/>$&`).replace(/CZK">4.83/u, 'EUR">4.83');
+      const { json } = await post("/api/v1/payloads/parse", { document: misplaced });
+      expect(json).toMatchObject({ totals: { tax: "0.20" }, taxes: [{ taxAmount: null }] });
+    });
+
     test("format may be left out; a document that breaks rules is read all the same", async () => {
       const answer = await post("/api/v1/payloads/parse", { document: INVALID });
       expect([answer.status, (answer.json["totals"] as { payable: string }).payable]).toEqual([200, "1.00"]);
