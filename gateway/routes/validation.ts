@@ -337,7 +337,7 @@ const ublBody = z
       context.addIssue({
         code: "custom",
         path: ["document"],
-        message: "send the UBL XML in exactly one of document and xml",
+        message: "must be given, or xml, but not both",
       });
   })
   .meta({ example: { xml: "<Invoice>…</Invoice>" } });

@@ -296,6 +296,16 @@ describe.each(serverForms)("validation over %s", (form) => {
     test.each([{}, { xml: "<a/>", document: "<a/>" }, { xml: "" }])("a body of %j is 400", async (body) => {
       expect((await post("/api/v1/payloads/parse", body)).status).toBe(400);
     });
+
+    test.each([{}, { xml: "<a/>", document: "<a/>" }])(
+      "what is wrong with a body of %j is one sentence",
+      async (body) => {
+        const { json } = await post("/api/v1/payloads/parse", body);
+        expect(json).toMatchObject({
+          error: { field: "document", details: [{ message: "document must be given, or xml, but not both." }] },
+        });
+      },
+    );
   });
 
   describe("`/payloads/convert {input_format,output_format,document}`", () => {
