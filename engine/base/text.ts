@@ -14,4 +14,8 @@ export function firstChars(text: string, max: number): string {
   return text.slice(0, end).replace(UNSTORABLE, "\u{fffd}");
 }
 
+/** Whether a text has more characters, counted in code points as schemas do. @param max  reads little further */
+export const isLonger = (text: string, max: number): boolean =>
+  text.length > max && (text.length > 2 * max || Array.from(text).length > max);
+
 const UNSTORABLE = /[\0\u{d800}-\u{dfff}]/gu;

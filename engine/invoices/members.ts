@@ -4,7 +4,7 @@ import type { LocalDay } from "../base/clock.js";
 import { parseParticipantId, whyUnreadable } from "../base/ids.js";
 import type { ParticipantId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
-import { firstChars } from "../base/text.js";
+import { firstChars, isLonger } from "../base/text.js";
 import { exactOf, toCents } from "./exact.js";
 import type { Cents, Exact } from "./exact.js";
 import type { ProblemId, Problems } from "./problems.js";
@@ -55,7 +55,7 @@ export class Members {
     const value = this.value(name);
     if (value === undefined) return undefined;
     const text = typeof value === "number" && Number.isSafeInteger(value) ? String(value) : value;
-    if (typeof text !== "string" || text.length > LIMITS.invoice_text_chars_max || !isXmlText(text))
+    if (typeof text !== "string" || isLonger(text, LIMITS.invoice_text_chars_max) || !isXmlText(text))
       return this.fails(name, "JSON-TEXT");
     return text.trim().replace(/\r\n?/gu, "\n");
   }

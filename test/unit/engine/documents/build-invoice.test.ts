@@ -18,6 +18,15 @@ describe("an invoice as JSON becomes UBL", () => {
     expect([findings, xml.match(/<cac:InvoiceLine>/gu)?.length]).toEqual([[], 999]);
   });
 
+  test("a text may have 4,000 characters, each counted once, also those that are two units of UTF-16", () => {
+    const [fits, long] = ["😀".repeat(4_000), "😀".repeat(4_001)];
+    expect(build({ note: fits, items: [{ ...ITEM, description: fits }] }).problems).toEqual([]);
+    expect(build({ note: long, items: [{ ...ITEM, description: "x".repeat(4_001) }] }).problems.sort()).toEqual([
+      "items[0].description JSON-TEXT",
+      "note JSON-TEXT",
+    ]);
+  });
+
   test("a half of a cent is rounded away from zero, once for each amount", () => {
     const { xml } = build({ items: [{ ...ITEM, quantity: "0.5", unitPrice: "0.25" }] });
     expect(xml).toContain('<cbc:LineExtensionAmount currencyID="EUR">0.13</cbc:LineExtensionAmount>');
