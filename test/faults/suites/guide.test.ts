@@ -3,7 +3,16 @@
  * and bring it back to a moment, on which an engine goes on.
  */
 import { execFile } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -120,8 +129,11 @@ test.skipIf(!isInstalled(POSTGRES_15))(
 
     const engine = await start();
     const sql = open();
-    await sendSome(engine, 3);
-    await follow("The copy", shell);
+    for (const night of [1, 2]) {
+      await sendSome(engine, night);
+      await follow("The copy", shell);
+      expect(readdirSync(backups).toSorted(), `night ${night}`).toEqual(["base", "evidence", "wal"]);
+    }
     await sendSome(engine, 3);
     await allDelivered(sql);
     const [{ moment = "" } = {}] = await sql<{ moment: string }[]>`select clock_timestamp()::text as moment`;
