@@ -86,11 +86,13 @@ const ROWS: readonly Row[] = [
   { page: "docs/deploy.md", sample: /^DATABASE_URL=/, runBy: [POOLER, "^DATABASE_URL="] },
   { page: "docs/deploy.md", sample: /^alter role kurier /, runBy: [POOLER, "ALTER_ROLE"] },
   { page: "docs/operators/backup.md", sample: /^wal_level = /, runBy: [BACKUP, "```ini"] },
-  ...["The copy", "Back to a moment", "The engines again", "Asking for what came later"].map((heading) => ({
-    page: "docs/operators/backup.md",
-    sample: new RegExp(`^## ${heading}\n`),
-    runBy: [BACKUP, `follow("${heading}"`] as const,
-  })),
+  ...["The copy", "Back to a moment", "The evidence", "The engines again", "Asking for what came later"].map(
+    (heading) => ({
+      page: "docs/operators/backup.md",
+      sample: new RegExp(`^## ${heading}\n`),
+      runBy: [BACKUP, `follow("${heading}"`] as const,
+    }),
+  ),
   {
     page: "docs/operators/security.md",
     sample: /^kurier probe /,

@@ -1,6 +1,6 @@
 /**
  * The guide of backup and restore, run as it stands: its commands copy a database and its archive under load, destroy it
- * and bring it back to a moment, on which an engine goes on.
+ * with the evidence that was copied, and bring both back to a moment, on which an engine goes on.
  */
 import { execFile } from "node:child_process";
 import {
@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
 
@@ -74,6 +74,11 @@ async function sendSome(engine: EngineProcess, count: number): Promise<void> {
     expect(answer.status, answer.text).toBe(202);
   }
 }
+
+const filesOf = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
 
 const countOf = async (sql: Sql, table: "document" | "received_document"): Promise<number> =>
   (await sql`select id from ${sql(table)}`).length;
@@ -146,6 +151,9 @@ test.skipIf(!isInstalled(POSTGRES_15))(
     await engine.stop();
     await host.kill();
     rmSync(host.data, { recursive: true, force: true });
+    const kept = filesOf(join(backups, "evidence"));
+    expect(kept).not.toEqual([]);
+    for (const name of kept) rmSync(join(shell.env["EVIDENCE"] ?? "", name));
 
     giveTo(choosePrivileges(join(folder, "nowhere")), join(backups, "base"));
     const back: Shell = { ...shell, env: { ...shell.env, MOMENT: moment } };
@@ -154,6 +162,7 @@ test.skipIf(!isInstalled(POSTGRES_15))(
       const [pid = ""] = readFileSync(join(folder, "server", "again", "postmaster.pid"), "utf8").split("\n");
       process.kill(Number(pid), "SIGINT");
     });
+    await follow("The evidence", back);
     const restored = await start();
     expect(await follow("The engines again", back)).toMatch(/^0\ndispatch: \d+ due$/);
     const after = open();
