@@ -29,26 +29,44 @@ interface Remembered<Question, Answer> {
   forget(prefix: string): void;
 }
 
+interface Known<Answer> {
+  readonly answer: Answer;
+  /** On the clock that never goes back. */
+  readonly until: number;
+  /** On the wall clock, before the question. */
+  readonly askedAt: Instant;
+}
+
+/**
+ * Whether an answer is still believed. Evidence says by the wall clock when an answer came and when it was used: where
+ * that clock was set in between, `evidence verify` would find them too far apart.
+ */
+function isBelieved({ until, askedAt }: Known<unknown>, clock: Clock): boolean {
+  const age_ms = clock.now() - askedAt;
+  return clock.monotonic() < until && age_ms >= 0 && age_ms <= LIMITS.smp_cache_ms;
+}
+
 /** Remembers at most LIMITS.smp_cache_entries answers, with at most LIMITS.smp_lookups_max questions under way. */
 export function remembering<Question, Answer>(questions: Questions<Question, Answer>): Remembered<Question, Answer> {
   const { clock, nameOf, ask, lifetimeOf, refused } = questions;
-  const known = new BoundedMap<string, { readonly answer: Answer; readonly until: Instant }>(LIMITS.smp_cache_entries);
+  const known = new BoundedMap<string, Known<Answer>>(LIMITS.smp_cache_entries);
   const underWay = new Map<string, Promise<Answer>>();
 
   return {
     get: (question, fresh, mayAsk) => {
       const name = nameOf(question);
       const remembered = known.get(name);
-      if (!fresh && remembered !== undefined && remembered.until > clock.monotonic()) return remembered.answer;
+      if (!fresh && remembered !== undefined && isBelieved(remembered, clock)) return remembered.answer;
       const running = underWay.get(name);
       if (running !== undefined) return running;
       if (underWay.size >= LIMITS.smp_lookups_max) return refused("busy");
       if (mayAsk?.() === false) return refused(NOT_ALLOWED);
+      const askedAt = clock.now();
       const mine: Promise<Answer> = ask(question).then((answer) => {
         // A `forget` during the question means that its answer may be out of date already, so that it is not kept.
         if (underWay.get(name) === mine) {
           underWay.delete(name);
-          known.set(name, { answer, until: clock.monotonic() + lifetimeOf(answer) });
+          known.set(name, { answer, until: clock.monotonic() + lifetimeOf(answer), askedAt });
         }
         return answer;
       });

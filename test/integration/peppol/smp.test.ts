@@ -528,6 +528,18 @@ describe("what is known", () => {
     expect(smp.asked).toHaveLength(2);
   });
 
+  test.each([
+    ["back", -1],
+    ["forward by more than an answer is believed", LIMITS.smp_cache_ms + 1],
+  ])("what is known of a recipient is asked again when the wall clock was set %s", async (_, step_ms) => {
+    await lookup.lookup(question());
+    clock.setNow(clock.now() + step_ms);
+    const { evidence } = await lookup.lookup(question());
+    expect(evidence?.fetchedAt).toBe(clock.now());
+    await lookup.lookup(question());
+    expect(smp.asked).toHaveLength(2);
+  });
+
   test("what is known of a recipient is judged anew each time: an endpoint ends while it is remembered", async () => {
     const brief = pki.leaf("ap", "PSK000002", { notAfter: clock.now() + 60_000 });
     smp.answer = () => ({ body: signedMetadata(signer, brief) });
