@@ -484,6 +484,8 @@ interface RefusalExtras {
   readonly nextAction?: string;
   /** A sentence that says more than the catalogue's, without any value of a document or a secret. */
   readonly message?: string;
+  /** For the log alone, and never in an envelope: the code of what failed behind TEMPORARY, such as an SQLSTATE. */
+  readonly failure?: string;
   /** Methods that the path does offer, for METHOD_NOT_ALLOWED. */
   readonly allow?: readonly string[];
   /** Members of its own that the error of the JSON interfaces has, such as the object that is in the way. */
@@ -509,5 +511,12 @@ export class Refusal extends Error {
 export const keyReused = (): Refusal =>
   new Refusal("IDEMPOTENCY_REUSED", [{ field: "Idempotency-Key", message: "This key was used with another body." }]);
 
-/** The refusal of whoever came while the node had no place for it: nothing was done, and a repeat may succeed. */
-export const temporary = (): Refusal => new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+/**
+ * The refusal of whoever came while the node had no place for it: nothing was done, and a repeat may succeed.
+ * @param failure  the code of what failed, for the log
+ */
+export const temporary = (failure?: string): Refusal =>
+  new Refusal("TEMPORARY", [], {
+    retryAfter_s: LIMITS.temporary_retry_after_s,
+    ...(failure === undefined ? {} : { failure }),
+  });

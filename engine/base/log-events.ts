@@ -26,6 +26,7 @@ export const LOG_EVENTS = {
   "config.name_misspelt": "A variable of the environment has no meaning here and is one slip away from one that has.",
   "console.sign_in_refused": "Somebody tried to sign in to the console without the operators' token.",
   "console.signed_in": "An operator has signed in to the console.",
+  "database.failed": "Postgres did not do what was asked, and who asked was told to come again; the code says why.",
   "directory.failed":
     "The directory of companies did not answer, or not as it should; whoever asked was told to come again.",
   "dispatch.attempt_failed": "An attempt to deliver a document ended in a fault of ours.",

@@ -7,6 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import postgres from "postgres";
 
 import { temporary } from "../base/errors.js";
+import type { Refusal } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import { tracedStatements } from "../base/tracing/statements.js";
 import { arrayTypes } from "./driver/array-types.js";
@@ -164,6 +165,9 @@ export function isUnknownOutcome(error: unknown): boolean {
   );
 }
 
+/** The refusal for a failure that passes; its code, and nothing of its text, is for the log. */
+export const passed = (error: unknown): Refusal => temporary(codeOf(error));
+
 /**
  * Waits for the database, but not for one that hangs: its sessions keep their statements, and what a caller was not
  * told of may still be written. A repeat finds it.
@@ -187,7 +191,7 @@ export async function orTemporary<T>(statement: PromiseLike<T>): Promise<T> {
   try {
     return await untilAnswered(statement);
   } catch (error) {
-    if (isPassing(error)) throw temporary();
+    if (isPassing(error)) throw passed(error);
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 /** Finds the row of a request and gives the request the steps that this row needs. */
 import type { Cidr } from "../../engine/base/addresses.js";
 import { Refusal } from "../../engine/base/errors.js";
+import { oncePerSecond } from "../../engine/base/log.js";
 import { RATES } from "../contract/route.js";
 import type { Family, Route } from "../contract/route.js";
 import type { Head, PipelineRequest } from "../http/conversation.js";
@@ -36,7 +37,8 @@ export function createPipeline(options: PipelineOptions): (head: Head) => Pipeli
   const router = createRouter(rows);
   const plans = new Map(rows.map((row) => [row, planOf(row)]));
   const elsewhere = rows.filter((row) => row.elsewhere === true);
-  const shared = { ports, trustedProxies, inflater: createInflater() };
+  const often = { log: oncePerSecond(ports.log, ports.clock) };
+  const shared = { ports, often, trustedProxies, inflater: createInflater() };
   return (head) => {
     // HEAD is answered like GET; the server leaves out the body.
     const method = head.method === "HEAD" ? "GET" : head.method;

@@ -8,6 +8,7 @@ import type { Caller, FirmContext, ParticipantContext } from "../../engine/ident
 import { newRequestId, parseRequestId } from "../../engine/base/ids.js";
 import type { RequestId } from "../../engine/base/ids.js";
 import { errorFields } from "../../engine/base/log.js";
+import type { Log } from "../../engine/base/log.js";
 import { utf8InSlices } from "../../engine/base/memory/slices.js";
 import { isTracing, openRequestSpan, traced, withinSpan } from "../../engine/base/tracing/tracing.js";
 import type { RequestSpan } from "../../engine/base/tracing/tracing.js";
@@ -29,6 +30,8 @@ import type { Family, RawBody, Reply, Route } from "../contract/route.js";
 
 interface Shared {
   readonly ports: PipelinePorts;
+  /** The log of what can happen to every request at once. */
+  readonly often: { readonly log: Pick<Log, "warn"> };
   readonly trustedProxies: readonly Cidr[];
   readonly inflater: Inflater;
 }
@@ -305,8 +308,11 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   /** A refusal becomes its envelope; anything else is a bug: its place goes to the log, nothing of it to the client. */
   #failed(error: unknown): Outgoing {
     let refusal: Refusal;
-    if (error instanceof Refusal) refusal = error;
-    else {
+    if (error instanceof Refusal) {
+      refusal = error;
+      const { failure } = error.extras;
+      if (failure !== undefined) this.#shared.often.log.warn("database.failed", { code: failure });
+    } else {
       this.ports.log.error("request.failed", {
         requestId: this.requestId,
         route: this.#plan.label,

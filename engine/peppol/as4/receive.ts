@@ -98,8 +98,10 @@ export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
         return refused.answer === undefined ? errorReply(ports, 200, refused) : replyOf(200, refused.answer);
       }
       if (error instanceof PoolBusy || error instanceof Refusal) {
+        const code = error instanceof Refusal ? error.extras.failure : undefined;
         anonymous.log.warn("as4.message_not_taken", {
           component: error instanceof PoolBusy ? error.lane : error.reason,
+          ...(code === undefined ? {} : { code }),
         });
         metrics.count("as4_received_total", { result: "failed" });
         return BUSY;

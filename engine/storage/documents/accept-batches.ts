@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/limits.js";
 import { batched } from "../batched.js";
 import { acceptDocuments, tenantOf } from "./documents.js";
 import type { AcceptOutcome, NewDocument } from "./documents.js";
-import { isPassing, isUnknownOutcome } from "../sql.js";
+import { isPassing, isUnknownOutcome, passed } from "../sql.js";
 import type { Sql } from "../sql.js";
 
 export interface AcceptBatches {
@@ -35,7 +35,7 @@ async function acceptAlone(sql: Sql, document: NewDocument): Promise<AcceptOutco
         await pause(LIMITS.lost_connection_rest_ms);
         continue;
       }
-      if (isPassing(error)) throw temporary();
+      if (isPassing(error)) throw passed(error);
       throw error;
     }
   }

@@ -4,9 +4,14 @@ import { createServer } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { isPassing, openSql } from "../../../engine/storage/sql.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { createLog } from "../../../engine/base/log.js";
+import { isPassing, openSql, orTemporary } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
+import { route } from "../../../gateway/contract/route.js";
 import { eventually } from "../../support/eventually.js";
+import { fakeClock } from "../../support/fake-clock.js";
+import { serverForms, startGateway } from "../../support/engines/gateway.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 
@@ -187,6 +192,39 @@ async function dyingServer(): Promise<{ readonly url: string; close(): void }> {
     },
   };
 }
+
+test.each(serverForms)(
+  "a statement that Postgres refuses for want of room is 503 and one line of the log a second, with its SQLSTATE and none of its text (%s)",
+  async (form) => {
+    const lines: string[] = [];
+    const clock = fakeClock();
+    const row = route({
+      ...{ operation: "test", method: "GET", path: "/full", mounts: [""], family: "enterprise", summary: "Full" },
+      ...{ errors: ["TEMPORARY"], credential: "bearer", responses: { 200: { description: "Never" } } },
+      handler: async () => {
+        await orTemporary(
+          database.sql`do $$ begin raise exception 'FO-2026-17 has no room' using errcode = '53100'; end $$`,
+        );
+        return { status: 200 };
+      },
+    });
+    const gateway = await startGateway(form, [row], {
+      ports: { clock, log: createLog("info", { write: (line) => void lines.push(line) }) },
+    });
+    const ask = (): Promise<number> =>
+      fetch(`${gateway.origin}/full`, { headers: { authorization: "Bearer good" } }).then(({ status }) => status);
+    expect(await Promise.all([ask(), ask(), ask()])).toEqual([503, 503, 503]);
+    clock.advance(LIMITS.log_kind_ms);
+    expect(await ask()).toBe(503);
+    await gateway.stop();
+    const told = lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+    expect(told.filter(({ event }) => event === "database.failed")).toMatchObject([
+      { level: "warn", code: "53100" },
+      { level: "warn", code: "53100", count: 3 },
+    ]);
+    expect(lines.join("")).not.toContain("FO-2026-17");
+  },
+);
 
 test("a backend that dies as soon as a connection stands rejects our statement and nothing else", async () => {
   const server = await dyingServer();

@@ -191,10 +191,15 @@ async function reasonsOf(step: Step, provocation: Provocation): Promise<string[]
     body: [watched],
   };
   const all = testPorts({ authenticate: () => testCaller(), ...ports });
-  const request = new RoutedRequest({ ports: all, trustedProxies: [], inflater: createInflater() }, plan, head, {
-    names: ["thing"],
-    values: [thing],
-  });
+  const request = new RoutedRequest(
+    { ports: all, often: all, trustedProxies: [], inflater: createInflater() },
+    plan,
+    head,
+    {
+      names: ["thing"],
+      values: [thing],
+    },
+  );
   await request.begin();
   await request.finish(Buffer.from(body));
   return seen;
