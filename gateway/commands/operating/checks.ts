@@ -32,6 +32,8 @@ export interface Installation {
   readonly isDatabaseGiven: boolean;
   /** What carries the streams: Postgres, the engine's own nats-server, or servers that NATS_URL names. */
   readonly nats: "postgres" | "embedded" | NatsServers;
+  /** Where SMTP_URL has letters go; undefined where it is not set, and they become files in DATA_DIR. */
+  readonly mail: "server" | "folder" | undefined;
   readonly disk: { readonly freeBytes: number; readonly freeShare: number };
 }
 
@@ -256,6 +258,15 @@ export const CHECKS: readonly Check[] = [
         ? "JetStream does not sync each write: set sync_interval: always, as deploy/nats/nats.conf has it."
         : undefined;
     },
+  },
+  {
+    name: "mail",
+    promise: ({ mail }) =>
+      mail === "folder" ? "letters are files in the folder of SMTP_URL" : "SMTP_URL names a mail server",
+    missing: ({ mail }) =>
+      mail === undefined
+        ? "SMTP_URL is not set: letters with sign-in codes become files in DATA_DIR/mail and reach nobody; name a mail server."
+        : undefined,
   },
   {
     name: "disk",

@@ -142,6 +142,7 @@ const UNKNOWN: Omit<Installation, "configFaults"> = {
   database: { fault: "" },
   isDatabaseGiven: true,
   nats: "postgres",
+  mail: "server",
   disk: { freeBytes: LIMITS.doctor_disk_bytes_min, freeShare: 1 },
 };
 
@@ -182,6 +183,7 @@ export async function gatherInstallation(options: {
     database,
     isDatabaseGiven: config.DATABASE_URL !== undefined,
     nats,
+    mail: config.SMTP_URL === undefined ? undefined : config.SMTP_URL.startsWith("file:") ? "folder" : "server",
     disk: { freeBytes: disk.bavail * disk.bsize, freeShare: disk.bavail / Math.max(1, disk.blocks) },
   };
 }

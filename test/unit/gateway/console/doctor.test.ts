@@ -32,6 +32,7 @@ const HEALTHY: Installation = {
   database: DATABASE,
   isDatabaseGiven: true,
   nats: { fault: undefined, isSynchronous: true },
+  mail: "server",
   disk: { freeBytes: LIMITS.doctor_disk_bytes_min, freeShare: 0.5 },
 };
 
@@ -96,6 +97,7 @@ const FAULTS: Readonly<Record<string, readonly (readonly [Partial<Installation>,
     [{ nats: { fault: undefined, isSynchronous: false } }, "sync_interval"],
     [{ nats: { fault: undefined, isSynchronous: undefined, monitorFault: "fetch failed" } }, "fetch failed"],
   ],
+  mail: [[{ mail: undefined }, "SMTP_URL is not set"]],
   disk: [
     [{ disk: { freeBytes: LIMITS.doctor_disk_bytes_min - 1, freeShare: 0.5 } }, "GiB left"],
     [{ disk: { freeBytes: LIMITS.doctor_disk_bytes_min, freeShare: 0.01 } }, "1 % of its disk"],
@@ -113,6 +115,7 @@ describe("the table of kurier doctor", () => {
     expect(missing(HEALTHY)).toEqual([]);
     expect(missing({ ...HEALTHY, nats: "postgres" })).toEqual([]);
     expect(missing({ ...HEALTHY, nats: "embedded" })).toEqual([]);
+    expect(missing({ ...HEALTHY, mail: "folder" })).toEqual([]);
     expect(missing({ ...HEALTHY, nats: { fault: undefined, isSynchronous: undefined } })).toEqual([]);
   });
 
@@ -166,6 +169,15 @@ describe("the table of kurier doctor", () => {
 test("an environment that stops a start is told with every sentence, and nothing else is asked", async () => {
   const found = await gatherInstallation({ environment: { ENVIRONMENT: "production" }, natsMonitor: undefined });
   expect(found.configFaults.join(" ")).toMatch(/DATABASE_URL must be set.*MASTER_KEY must be set/);
+});
+
+test.each([
+  [undefined, undefined],
+  ["file:/var/spool/kurier", "folder"],
+  ["smtps://kurier:secret@mail.example:465", "server"],
+])("whether letters leave this machine is known of SMTP_URL: %s", async (SMTP_URL, mail) => {
+  const environment = { ENVIRONMENT: "sandbox", DATA_DIR: "/nowhere/at/all", ...(SMTP_URL && { SMTP_URL }) };
+  expect((await gatherInstallation({ environment, natsMonitor: undefined })).mail).toBe(mail);
 });
 
 test("a monitoring that does not answer is a fault of its row, and ends nothing", async () => {
