@@ -80,8 +80,21 @@ const setting = (name: keyof Database["settings"], wanted: readonly string[], wh
   ),
 });
 
-/** Bits that a token has at the most, when each of its characters is as likely as those that it has. */
-export const tokenBits = (token: string): number => token.length * Math.log2(Math.max(1, new Set(token).size));
+/** The shortest beginning of a text that makes all of it when it is repeated, whole or cut off at the end. */
+function blockOf(text: string): string {
+  for (let length = 1; length <= text.length / 2; length++)
+    if (text.startsWith(text.slice(length))) return text.slice(0, length);
+  return text;
+}
+
+/**
+ * Bits that a token has at the most, when each of its characters is as likely as those that it has. What is repeated
+ * counts once.
+ */
+export function tokenBits(token: string): number {
+  const block = blockOf(token);
+  return block.length * Math.log2(Math.max(1, new Set(block).size));
+}
 
 const GiB = 1024 ** 3;
 const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
@@ -119,7 +132,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "trust",
-    promise: "PEPPOL_TRUST_DIR has the authorities of the network",
+    promise: "PEPPOL_TRUST_DIR has authorities; whether they are the network's, kurier pki show lets you compare",
     missing: ({ pki }) => {
       if (pki.fault !== undefined || pki.authorities > 0) return undefined;
       return pki.hasKeystore
@@ -147,7 +160,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "tls",
-    promise: "TLS stands in front of the engine",
+    promise: "PUBLIC_URL begins with https:",
     missing: ({ publicUrl }) =>
       publicUrl?.startsWith("https:") === true
         ? undefined
@@ -155,7 +168,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "proxies",
-    promise: "the proxy with TLS is known",
+    promise: "TRUSTED_PROXIES names a network",
     missing: ({ trustedProxies }) =>
       trustedProxies > 0
         ? undefined
@@ -171,7 +184,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "admin token",
-    promise: "ADMIN_TOKEN is set and cannot be guessed",
+    promise: "ADMIN_TOKEN is set and does not repeat a few characters",
     missing: ({ adminToken, environment }) => {
       if (adminToken === undefined)
         return environment === "sandbox"

@@ -70,6 +70,7 @@ const FAULTS: Readonly<Record<string, readonly (readonly [Partial<Installation>,
     [{ adminToken: undefined, environment: "sandbox" }, "the sandbox has made one"],
     [{ adminToken: "a".repeat(64) }, "guessed"],
     [{ adminToken: "abababababababababababababababab" }, "guessed"],
+    [{ adminToken: "kurier-admin".repeat(8) }, "guessed"],
   ],
   "master key": [
     [{ isMasterKeyGiven: false }, "MASTER_KEY is not set"],
@@ -131,6 +132,16 @@ describe("the table of kurier doctor", () => {
     expect(said).toEqual(words.map((word) => expect.stringMatching(word) as string));
   });
 
+  test("a row that passes promises no more than was looked at: an address, a folder that is not empty, a token's characters", () => {
+    const promised = Object.fromEntries(CHECKS.map(({ name, promise }) => [name, promise]));
+    expect(promised).toMatchObject({
+      trust: "PEPPOL_TRUST_DIR has authorities; whether they are the network's, kurier pki show lets you compare",
+      tls: "PUBLIC_URL begins with https:",
+      proxies: "TRUSTED_PROXIES names a network",
+      "admin token": "ADMIN_TOKEN is set and does not repeat a few characters",
+    });
+  });
+
   test("each row has a fault that it is for, and each name stands once", () => {
     const names = CHECKS.map(({ name }) => name);
     expect(Object.keys(FAULTS).sort()).toEqual([...names].sort());
@@ -159,7 +170,9 @@ describe("the table of kurier doctor", () => {
   });
 
   test.each([
-    ["0123456789abcdef0123456789abcdef", 128],
+    ["0123456789abcdeffedcba9876543210", 128],
+    ["0123456789abcdef0123456789abcdef", 64],
+    ["0123456789abcdef0123456789abcdef0123456789a", 64],
     ["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 0],
   ])("the token %s has at most %d bits", (token, bits) => {
     expect(tokenBits(token)).toBe(bits);
