@@ -221,7 +221,7 @@ describe("we send, phase4 receives", () => {
     const again = await weSend(sbd, { overrides: { messageId } });
     expect(again.answer).toMatchObject({
       kind: "already_handed_over",
-      authenticated: true,
+      sameCertificate: true,
       errors: [{ code: measured.duplicate }],
     });
     expect(await takenAs(messageId)).toHaveLength(1);
@@ -234,7 +234,7 @@ describe("we send, phase4 receives", () => {
     expect(sent.answer).toMatchObject({
       kind: "error",
       meaning: "not_serviced",
-      authenticated: true,
+      sameCertificate: true,
       errors: [{ code: "EBMS:0004" }],
     });
   });
@@ -255,7 +255,7 @@ describe("we send, phase4 receives", () => {
     expect(sent.answer).toMatchObject({
       kind: "error",
       meaning: "not_serviced",
-      authenticated: true,
+      sameCertificate: true,
       errors: [{ code: "EBMS:0004" }],
     });
   });
@@ -371,7 +371,7 @@ describe("we send, phase4 receives", () => {
         { signedPayload: gzipSync(document()), ...edits?.() },
         { from: from?.() ?? pki.ours, to: to?.() ?? pki.theirs, ...(mangle === undefined ? {} : { mangle }) },
       );
-      expect(answer).toMatchObject({ kind: "error", authenticated: true, errors: [{ code }] });
+      expect(answer).toMatchObject({ kind: "error", sameCertificate: true, errors: [{ code }] });
       expect(await takenAs(messageId)).toEqual([]);
     },
   );
@@ -398,7 +398,7 @@ describe("we send, phase4 receives", () => {
     expect(await again()).toMatchObject({
       kind: "error",
       meaning: "retry",
-      authenticated: true,
+      sameCertificate: true,
       errors: [{ code: "EBMS:0004" }],
     });
     expect(await again()).toMatchObject({ kind: "already_handed_over", errors: [{ code: measured.duplicate }] });

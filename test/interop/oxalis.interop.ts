@@ -246,7 +246,7 @@ describe.runIf(announceHarness(await buildHarness("oxalis")))("Oxalis", () => {
       expect(sent.answer).toMatchObject({
         kind: "error",
         meaning: "not_serviced",
-        authenticated: true,
+        sameCertificate: true,
         errors: [{ code: "EBMS:0004", severity: "failure", detail: "PEPPOL:NOT_SERVICED" }],
       });
       expect(sent.response.status).toBe(500);
@@ -280,7 +280,7 @@ describe.runIf(announceHarness(await buildHarness("oxalis")))("Oxalis", () => {
       expect(sent.answer).toMatchObject({
         kind: "error",
         meaning: "permanent",
-        authenticated: true,
+        sameCertificate: true,
         errors: [{ code: "EBMS:0009", severity: "error" }],
       });
     });
@@ -355,7 +355,7 @@ describe.runIf(announceHarness(await buildHarness("oxalis")))("Oxalis", () => {
       expect(refusal).toMatchObject({
         kind: "error",
         meaning,
-        authenticated: signed,
+        sameCertificate: signed,
         errors: [{ code, refToMessageId: messageId }],
       });
       expect(status).toBe(500);

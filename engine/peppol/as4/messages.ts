@@ -276,27 +276,33 @@ export interface UnansweredMessage {
   readonly recipient: Uint8Array;
 }
 
+/** Who has signed an answer in the name of the peer's seat. */
+interface SignedBy {
+  /** DER; undefined where nobody has signed, or another seat. */
+  readonly signer: Uint8Array | undefined;
+  /**
+   * Whether it is the certificate that we encrypted to. Where it is another of the same seat, anybody may have made it:
+   * ask the PKI before believing.
+   */
+  readonly sameCertificate: boolean;
+}
+
 /** What the peer's answer to a message of ours says, once it was checked against what we sent. */
 export type Answer =
-  /**
-   * The receipt proves the message. `sameCertificate` false: same seat, other certificate; ask the PKI before
-   * believing.
-   */
-  | {
+  /** The receipt proves the message, where its signer is believed. */
+  | (SignedBy & {
       readonly kind: "receipt";
       readonly signer: Uint8Array;
-      readonly sameCertificate: boolean;
       readonly signalId: string;
       readonly timestamp: string;
-    }
+    })
   /** The peer has this MessageId already. */
-  | { readonly kind: "already_handed_over"; readonly authenticated: boolean; readonly errors: ReceivedError[] }
-  | {
+  | (SignedBy & { readonly kind: "already_handed_over"; readonly errors: ReceivedError[] })
+  | (SignedBy & {
       readonly kind: "error";
       readonly meaning: Exclude<ErrorMeaning, "duplicate">;
-      readonly authenticated: boolean;
       readonly errors: ReceivedError[];
-    }
+    })
   /** No answer that could be read (EBMS:0301), or one that does not prove this message (EBMS:0302). */
   | { readonly kind: "unconfirmed"; readonly error: "EBMS:0301" | "EBMS:0302"; readonly reason: string };
 
@@ -331,9 +337,9 @@ function judgeReceipt(
   if (signer === undefined) return invalid("unsigned");
   if (info.refToMessageId !== sent.messageId) return invalid("other_message");
   if (!acknowledged) return invalid("references");
-  const sameCertificate = Buffer.from(signer).equals(sent.recipient);
-  if (!sameCertificate && !sameSeat(signer, sent.recipient)) return invalid("other_signer");
-  return { kind: "receipt", signer, sameCertificate, signalId: info.messageId, timestamp: info.timestamp };
+  const signed = signedBy(signer, sent);
+  if (signed.signer === undefined) return invalid("other_signer");
+  return { kind: "receipt", ...signed, signer, signalId: info.messageId, timestamp: info.timestamp };
 }
 
 function judgeErrors(
@@ -344,7 +350,7 @@ function judgeErrors(
 ): Answer {
   const about = (error: ReceivedError): string | undefined => error.refToMessageId || info.refToMessageId;
   const ours = errors.filter((error) => (about(error) ?? sent.messageId) === sent.messageId);
-  const authenticated = signer !== undefined && sameSeat(signer, sent.recipient);
+  const signed = signedBy(signer, sent);
   const meanings = ours.map(meaningOf);
   const meaning = MEANING_PRECEDENCE.find((candidate) => meanings.includes(candidate));
   if (meaning === undefined) return { kind: "unconfirmed", error: "EBMS:0302", reason: "other_message" };
@@ -352,16 +358,20 @@ function judgeErrors(
   if (meaning === "duplicate") {
     const named = ours.some((error) => meaningOf(error) === "duplicate" && about(error) === sent.messageId);
     return named
-      ? { kind: "already_handed_over", authenticated, errors: ours }
-      : { kind: "error", meaning: "retry", authenticated, errors: ours };
+      ? { kind: "already_handed_over", ...signed, errors: ours }
+      : { kind: "error", meaning: "retry", ...signed, errors: ours };
   }
-  return { kind: "error", meaning, authenticated, errors: ours };
+  return { kind: "error", meaning, ...signed, errors: ours };
 }
 
-function sameSeat(signer: Uint8Array, recipient: Uint8Array): boolean {
+function signedBy(signer: Uint8Array | undefined, { recipient }: UnansweredMessage): SignedBy {
+  if (signer === undefined) return UNSIGNED;
+  if (Buffer.from(signer).equals(recipient)) return { signer, sameCertificate: true };
   const name = commonName(signer);
-  return Buffer.from(signer).equals(recipient) || (name !== undefined && name === commonName(recipient));
+  return name !== undefined && name === commonName(recipient) ? { signer, sameCertificate: false } : UNSIGNED;
 }
+
+const UNSIGNED: SignedBy = { signer: undefined, sameCertificate: false };
 
 /** What the standard business document says about itself, to be compared with the header around it. */
 export interface EnvelopeIdentifiers {

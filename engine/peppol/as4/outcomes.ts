@@ -44,7 +44,7 @@ export interface AnswerContext {
   readonly attempt: number;
   /** Whether the connection proved the peer's name: an unsigned signal is then believed to be the peer's. */
   readonly secure: boolean;
-  /** Whether the receipt's signer is trusted; asked only when it is not the certificate that we encrypted to. */
+  /** Whether the answer's signer is trusted; asked only when it is not the certificate that we encrypted to. */
   readonly signerTrusted: boolean;
 }
 
@@ -53,20 +53,24 @@ const firstCode = (errors: readonly { readonly code: string }[]): string => {
   return /^EBMS:[0-9]{4}$/.test(code) ? code : "EBMS:other";
 };
 
+/** Whether the peer has signed it. A certificate says no more than a name until the PKI has said whose it is. */
+const isProven = ({ sameCertificate }: { readonly sameCertificate: boolean }, context: AnswerContext): boolean =>
+  sameCertificate || context.signerTrusted;
+
 /** The outcome of an answer in ebMS. */
 export function outcomeOfAnswer(answer: Answer, context: AnswerContext): Outcome {
   switch (answer.kind) {
     case "receipt":
-      return answer.sameCertificate || context.signerTrusted
+      return isProven(answer, context)
         ? { kind: "receipt" }
         : { kind: "unconfirmed", code: "EBMS:0302", detail: "The receipt's signer is not trusted." };
     case "already_handed_over":
-      return answer.authenticated || context.secure
+      return isProven(answer, context) || context.secure
         ? { kind: "already_handed_over", code: firstCode(answer.errors) }
         : {
             kind: "unconfirmed",
             code: firstCode(answer.errors),
-            detail: "An unsigned answer says that the message was delivered before.",
+            detail: "An unproven answer says that the message was delivered before.",
           };
     case "unconfirmed":
       return {
@@ -82,11 +86,11 @@ export function outcomeOfAnswer(answer: Answer, context: AnswerContext): Outcome
 function outcomeOfError(answer: Extract<Answer, { readonly kind: "error" }>, context: AnswerContext): Outcome {
   const code = firstCode(answer.errors);
   const busy: Outcome = { kind: "peer_busy", code, detail: "The receiving access point cannot take the message now." };
-  const believed = answer.authenticated || context.secure;
+  const proven = isProven(answer, context);
+  const believed = proven || context.secure;
   switch (answer.meaning) {
     case "not_serviced":
-      return believed &&
-        context.attempt > (answer.authenticated ? LIMITS.doubted_attempts : LIMITS.doubted_unsigned_attempts)
+      return believed && context.attempt > (proven ? LIMITS.doubted_attempts : LIMITS.doubted_unsigned_attempts)
         ? {
             kind: "peer_refused",
             code: `${code} ${NOT_SERVICED}`,

@@ -273,7 +273,7 @@ function build(
 interface Judged {
   readonly outcome: Outcome;
   readonly answer: Answer | undefined;
-  /** The judgement of the receipt's signer, where it is not the certificate that we encrypted to. */
+  /** The judgement of the answer's signer, where it is not the certificate that we encrypted to. */
   readonly answerVerdict?: PeerVerdict;
 }
 
@@ -289,7 +289,9 @@ async function judge(
   if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301")
     return { outcome: named(outcomeOfStatus(result.status, answer.reason)), answer };
   const answerVerdict =
-    answer.kind === "receipt" && !answer.sameCertificate ? await ports.trust.judge(answer.signer) : undefined;
+    answer.kind !== "unconfirmed" && answer.signer !== undefined && !answer.sameCertificate
+      ? await ports.trust.judge(answer.signer)
+      : undefined;
   const context: AnswerContext = {
     attempt: exchange.attempt,
     secure: result.connection.tlsVersion !== undefined,
@@ -302,7 +304,7 @@ async function judge(
   };
 }
 
-/** Adds the issuers of the receipt's signer where its certificate was renewed since our look-up. */
+/** Adds the issuers of the answer's signer where its certificate was renewed since our look-up. */
 function withIssuersOf(verdict: Trusted, other: PeerVerdict | undefined): Trusted {
   const known = verdict.issuers ?? [];
   const more = (other?.kind === "trusted" ? (other.issuers ?? []) : []).filter(

@@ -134,7 +134,7 @@ const read = (
 async function verdict(sent: Sent, reply: As4Reply): Promise<string> {
   const answer = await read(sent, reply);
   if (answer.kind === "error" || answer.kind === "already_handed_over")
-    return answer.authenticated
+    return answer.sameCertificate
       ? `${answer.errors[0]?.code ?? ""}${answer.errors[0]?.detail === undefined ? "" : ` ${answer.errors[0].detail}`}`
       : "unsigned error";
   return answer.kind === "unconfirmed" ? answer.reason : answer.kind;

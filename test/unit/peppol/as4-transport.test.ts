@@ -392,6 +392,26 @@ describe("refused", () => {
     },
   );
 
+  test.each([
+    ["EBMS:0003", "peer_refused", "peer_busy"],
+    ["EBMS:4001", "already_handed_over", "unconfirmed"],
+  ] as const)(
+    "%s signed with another certificate of the peer's seat means %s where that certificate is trusted, and %s where anybody may have made it",
+    async (code, trusted, untrusted) => {
+      peer.script.push(signedError(renewed, code), signedError(renewed, code));
+      expect(await deliver()).toMatchObject({ kind: untrusted, code });
+      trust = trustIn(them, renewed);
+      expect(await deliver()).toMatchObject({ kind: trusted, code });
+    },
+  );
+
+  test("NOT_SERVICED by a certificate of the peer's seat that is not trusted is final in no attempt", async () => {
+    peer.script.push(signedError(renewed, "EBMS:0004", "PEPPOL:NOT_SERVICED"));
+    expect(await deliver(exchange({ attempt: LIMITS.doubted_unsigned_attempts + 1 }))).toMatchObject({
+      kind: "peer_busy",
+    });
+  });
+
   test("a refusal in a stranger's name is tried again", async () => {
     peer.script.push(signedError(stranger, "EBMS:0103"));
     expect(await deliver()).toMatchObject({ kind: "peer_busy" });

@@ -313,11 +313,15 @@ describe("an error signal", () => {
   };
 
   test("an error signal is signed, names the message, and says whether another try may help", async () => {
-    expect(await answer({ code: "EBMS:0202" })).toMatchObject({ kind: "error", meaning: "retry", authenticated: true });
+    expect(await answer({ code: "EBMS:0202" })).toMatchObject({
+      kind: "error",
+      meaning: "retry",
+      sameCertificate: true,
+    });
     expect(await answer({ code: "EBMS:0103" })).toMatchObject({
       kind: "error",
       meaning: "permanent",
-      authenticated: true,
+      sameCertificate: true,
     });
   });
 
@@ -330,7 +334,7 @@ describe("an error signal", () => {
   });
 
   test("an error signal of a duplicate means the message was handed over already, in phase4's new and old wording", async () => {
-    expect(await answer({ code: "EBMS:4001" })).toMatchObject({ kind: "already_handed_over", authenticated: true });
+    expect(await answer({ code: "EBMS:4001" })).toMatchObject({ kind: "already_handed_over", sameCertificate: true });
     expect(
       await answer({ code: "EBMS:0004", detail: "Another message with the same Message ID was already received!" }),
     ).toMatchObject({ kind: "already_handed_over" });
@@ -352,7 +356,11 @@ describe("an error signal", () => {
   });
 
   test("an error signal by somebody else is read, but not taken for the receiver's word", async () => {
-    expect(await answer({ code: "EBMS:0202" }, MESSAGE_ID, eve)).toMatchObject({ kind: "error", authenticated: false });
+    expect(await answer({ code: "EBMS:0202" }, MESSAGE_ID, eve)).toMatchObject({
+      kind: "error",
+      signer: undefined,
+      sameCertificate: false,
+    });
   });
 
   test("an error signal marks both header blocks mustUnderstand, as ebMS asks, and carries no third one", async () => {

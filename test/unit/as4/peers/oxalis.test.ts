@@ -124,7 +124,7 @@ test("NOT_SERVICED in the form of Oxalis is understood", async () => {
   expect(await answerTo("not-serviced.http")).toMatchObject({
     kind: "error",
     meaning: "not_serviced",
-    authenticated: true,
+    sameCertificate: true,
     errors: [{ code: "EBMS:0004" }],
   });
 });
@@ -141,7 +141,7 @@ test.each(UNSIGNED)(
   "NOT_SERVICED that Oxalis does not sign, because it cannot decrypt, means for attempt %i on an %s line: %s",
   async (attempt, line, kind) => {
     const answer = await answerTo("wrong-key.http");
-    expect(answer).toMatchObject({ kind: "error", meaning: "not_serviced", authenticated: false });
+    expect(answer).toMatchObject({ kind: "error", meaning: "not_serviced", sameCertificate: false });
     expect(outcomeOfAnswer(answer, { attempt, secure: line === "TLS", signerTrusted: false }).kind).toBe(kind);
   },
 );

@@ -79,14 +79,14 @@ test("phase4's receipt proves our message, and only that one", async () => {
 });
 
 test("phase4's answer to the same message again says that it has it", async () => {
-  expect(await answerTo("duplicate.http")).toMatchObject({ kind: "already_handed_over", authenticated: true });
+  expect(await answerTo("duplicate.http")).toMatchObject({ kind: "already_handed_over", sameCertificate: true });
 });
 
 test("NOT_SERVICED in phase4's form is understood", async () => {
   expect(await answerTo("not-serviced.http")).toMatchObject({
     kind: "error",
     meaning: "not_serviced",
-    authenticated: true,
+    sameCertificate: true,
     errors: [{ code: "EBMS:0004" }],
   });
 });
@@ -95,7 +95,7 @@ test("phase4's word for a failure behind it asks for another attempt, and is not
   expect(await answerTo("failure.http")).toMatchObject({
     kind: "error",
     meaning: "retry",
-    authenticated: true,
+    sameCertificate: true,
     errors: [{ code: "EBMS:0004" }],
   });
 });
