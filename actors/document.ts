@@ -11,8 +11,8 @@ import { workOn } from "../engine/documents/delivery/leases.js";
 import { hasten } from "../engine/documents/delivery/hasten.js";
 import type { Held } from "../engine/documents/delivery/leases.js";
 import { release } from "../engine/documents/inbound/held.js";
-import { judge } from "../engine/documents/inbound/mls-duties.js";
-import type { DutyPorts } from "../engine/documents/inbound/mls-duties.js";
+import { createJudge } from "../engine/documents/inbound/mls-duties.js";
+import type { DutyPorts, TakenDuty } from "../engine/documents/inbound/mls-duties.js";
 import { respond } from "../engine/documents/inbound/respond.js";
 import type { RespondPorts, RespondReply, RespondRequest } from "../engine/documents/inbound/respond.js";
 import { acceptSend, withBatches } from "../engine/documents/accept/send.js";
@@ -36,7 +36,7 @@ type DocumentProtocol = {
   /** Moves this document as a status of another provider says. */
   readonly Follow: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
   /** Judges the received document of this actor's id, whose duty this node has leased. */
-  readonly Judge: { readonly ask: Held<Parameters<typeof judge>[1]>; readonly reply: null };
+  readonly Judge: { readonly ask: Held<TakenDuty>; readonly reply: null };
   /** Shows the held document of this actor's id to its firm, as an operator decided; answers whether it was held. */
   readonly Release: { readonly ask: null; readonly reply: boolean };
   /** Makes the waiting document of this actor's id due, as an operator wants it; answers whether it waited. */
@@ -60,6 +60,7 @@ interface DocumentPorts {
 /** Makes the kind of actor through which one document is accepted, sent and moved. */
 export function documentKind(ports: DocumentPorts): DocumentKind {
   const send = withBatches(ports.send);
+  const judge = createJudge(ports.duties);
   const dispatch: DispatchPorts = {
     ...ports.dispatch,
     transport: delivery(ports.dispatch.transport, ports.dispatch),
@@ -83,7 +84,7 @@ export function documentKind(ports: DocumentPorts): DocumentKind {
       },
       Follow: async (_, read, key) => ({ reply: await followStatus(ports.statuses, key, read) }),
       Judge: async (_, held) => {
-        await workOn(held, (duty) => judge(ports.duties, duty));
+        await workOn(held, judge);
         return { reply: null };
       },
       Release: async (_, __, key) => ({ reply: await release(ports.duties, key as ReceivedDocumentId) }),

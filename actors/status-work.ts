@@ -5,7 +5,7 @@
  */
 import { alertOverdueHeld } from "../engine/documents/inbound/held.js";
 import { leaseDuties } from "../engine/documents/inbound/mls-duties.js";
-import type { judge } from "../engine/documents/inbound/mls-duties.js";
+import type { TakenDuty } from "../engine/documents/inbound/mls-duties.js";
 import type { DueStatusWork } from "../engine/documents/provider.js";
 import { freeUnheld, give, Leases } from "../engine/documents/delivery/leases.js";
 import { leaseMessages } from "../engine/documents/delivery/service-dispatch.js";
@@ -30,12 +30,11 @@ export interface StatusWorkPorts
   readonly hand?: Hand;
 }
 
-type Duty = Parameters<typeof judge>[1];
 type Message = Parameters<typeof attemptMessage>[1];
 
 /** The leases of this process, by their kind. */
 interface Hand {
-  readonly duties: Leases<Duty>;
+  readonly duties: Leases<TakenDuty>;
   readonly messages: Leases<Message>;
 }
 

@@ -154,6 +154,16 @@ export const DELIVERY_LIMITS = {
   service_messages_concurrent: 4,
   /** Received documents that are taken to be judged at once, with their payloads. */
   duties_taken_max: 16,
+  /**
+   * Octets of received documents that are unpacked to be judged, on a node; those that were judged on arrival if they
+   * were alone (verdict_at_once_bytes_max) are not counted and wait for nobody. Four of the largest: more than threads
+   * judge at once. Ours.
+   */
+  judged_bytes_max: 96 * MiB,
+  /** Part of these octets, and of those who wait for them, that is the most of one firm. Ours. */
+  judged_firm_share: 1 / 2,
+  /** Who may wait for these octets at once; one more is judged later. Ours. */
+  judged_waiting_max: 64,
   status_lease_ms: 90 * SECOND_MS,
   status_poll_ms: 1 * SECOND_MS,
   /** Validation of a received document for its status, the wait for a thread included. */

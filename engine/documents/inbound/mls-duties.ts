@@ -9,11 +9,15 @@ import { receivedLifecycle } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
+import { budget } from "../../base/memory/budgets.js";
+import { createOctets } from "../../base/memory/octets.js";
+import type { Octets } from "../../base/memory/octets.js";
 import type { Metrics } from "../../base/metrics.js";
+import { within } from "../../events/wake.js";
 import { buildMls } from "../../peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../peppol/responses/mls.js";
 import type { MlsCode, MlsIssue } from "../../peppol/responses/mls.js";
-import { openPayload } from "../../storage/payloads/payloads.js";
+import { openPayload, payloadLength } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { NewServiceMessage } from "../../storage/documents/service-messages.js";
 import { isPassing } from "../../storage/sql.js";
@@ -29,6 +33,8 @@ import { isJudged } from "./judged.js";
 import { verdictOn } from "./verdict.js";
 import type { DocumentVerdict } from "./verdict.js";
 
+export type { TakenDuty } from "../../storage/documents/duties.js";
+
 export interface DutyPorts {
   readonly sql: Sql;
   readonly sealer: Sealer;
@@ -37,7 +43,12 @@ export interface DutyPorts {
   readonly metrics: Metrics;
   readonly validators: Validators;
   readonly provider: Provider;
+  /** Octets of large documents that are unpacked to be judged; others wait. @default budget("judged_bytes_max") */
+  readonly judged_bytes_max?: number;
 }
+
+/** The same, with the octets that all who judge share. */
+type Judging = DutyPorts & { readonly room: Octets };
 
 type DutyDecision =
   | { readonly kind: "say"; readonly code: MlsCode }
@@ -106,15 +117,30 @@ function messageOf(
   });
 }
 
-/** The verdict on the document of a duty. @returns undefined where it did not come in time */
-async function inspect(ports: DutyPorts, duty: TakenDuty): Promise<DocumentVerdict | undefined> {
-  if (duty.payload === undefined) return undefined;
-  const payload = await openPayload(ports.sealer, duty.id, duty.payload.keyId, duty.payload.sealed);
-  return verdictOn(ports.validators, payload, duty.declared, {
-    fairnessKey: `received/${duty.firmId}`,
-    receivedAt: duty.receivedAt,
-    timeout_ms: LIMITS.status_validation_ms,
-  });
+/**
+ * The verdict on the document of a duty. 20 KB in the database may be 21 MB, so that it is unpacked only where there is
+ * room for it, and the room is its own for as long as a worker may hold it. A small one waits for nobody.
+ * @returns undefined where the verdict did not come in time
+ * @throws Refusal TEMPORARY when too many wait for room, or the workers' queue is full
+ */
+async function inspect(ports: Judging, duty: TakenDuty): Promise<DocumentVerdict | undefined> {
+  const { sealer, clock, room, validators } = ports;
+  const { id, firmId, payload, declared, receivedAt } = duty;
+  if (payload === undefined) return undefined;
+  const until = clock.monotonic() + LIMITS.status_validation_ms;
+  const length = await payloadLength(sealer, id, payload.keyId, payload.sealed);
+  const inspected = async (): Promise<DocumentVerdict | undefined> => {
+    const taken = length > LIMITS.verdict_at_once_bytes_max ? await room.take(length, firmId) : undefined;
+    try {
+      // Its lease may be over, and somebody else judges it.
+      if (clock.monotonic() >= until) return undefined;
+      const plain = await openPayload(sealer, id, payload.keyId, payload.sealed);
+      return await verdictOn(validators, plain, declared, { fairnessKey: `received/${firmId}`, receivedAt });
+    } finally {
+      taken?.giveBack();
+    }
+  };
+  return within(inspected(), LIMITS.status_validation_ms, undefined);
 }
 
 /**
@@ -176,7 +202,7 @@ async function writeVerdict(ports: DutyPorts, duty: TakenDuty, verdict: Document
   }
 }
 
-async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
+async function decide(ports: Judging, duty: TakenDuty): Promise<void> {
   // What its firm has seen is not rejected any more: its sender would send a second one of what is booked already.
   const isOpen = (duty.held || duty.kind === "invoice_response") && isJudged(duty.declared.documentTypeId);
   const verdict = isOpen ? await inspect(ports, duty) : { valid: true, findings: [] };
@@ -209,8 +235,17 @@ async function putOff(ports: DutyPorts, duty: TakenDuty, now: Instant): Promise<
   await endDuty(ports.sql, duty.id, { wait_ms: wait });
 }
 
-/** Judges a received document and decides what is said of it. Runs in the turn of its actor, under the duty's lease. */
-export async function judge(ports: DutyPorts, duty: TakenDuty): Promise<void> {
+/**
+ * Makes what judges a received document and decides what is said of it. It runs in the turn of the document's actor,
+ * under the duty's lease.
+ */
+export function createJudge(given: DutyPorts): (duty: TakenDuty) => Promise<void> {
+  const bytes_max = given.judged_bytes_max ?? budget("judged_bytes_max");
+  const ports = { ...given, room: createOctets(bytes_max, LIMITS.judged_waiting_max, LIMITS.judged_firm_share) };
+  return (duty) => judge(ports, duty);
+}
+
+async function judge(ports: Judging, duty: TakenDuty): Promise<void> {
   try {
     await decide(ports, duty);
   } catch (error) {

@@ -36,18 +36,14 @@ export interface JudgedArrival extends Judgement {
 /**
  * Judges a received document by the rules, and by what its envelope declares: the type decides, and a document that
  * names another specification, process or party than its envelope is refused.
- * @returns undefined where the verdict did not come in time
  * @throws Refusal TEMPORARY when the workers' queue is full
  */
-export async function verdictOn(
+export const verdictOn = async (
   validators: Validators,
   payload: Uint8Array,
   declared: Parameters<typeof contradictionsOf>[0],
-  { timeout_ms, ...options }: InspectOptions & { readonly timeout_ms: number },
-): Promise<Judgement | undefined> {
-  const inspection: Inspection | undefined = await within(validators.inspect(payload, options), timeout_ms, undefined);
-  return inspection === undefined ? undefined : compared(inspection, declared);
-}
+  options: InspectOptions,
+): Promise<Judgement> => compared(await validators.inspect(payload, options), declared);
 
 /** Adds what contradicts the envelope. */
 function compared(inspection: Inspection, declared: Parameters<typeof contradictionsOf>[0]): Judgement {
@@ -75,11 +71,11 @@ export async function judgeArrival(
   const isQuick = payload.length <= LIMITS.verdict_at_once_bytes_max;
   if (validators === undefined || !isQuick || !isJudged(documentTypeId) || !Buffer.isBuffer(payload)) return undefined;
   const begun = clock.monotonic();
-  const judged = await verdictOn(validators, payload, exchange, {
+  const verdict = verdictOn(validators, payload, exchange, {
     fairnessKey: `received/${participantKey(receiver)}`,
     receivedAt: clock.now(),
     compress: true,
-    timeout_ms: LIMITS.verdict_at_once_ms,
-  }).catch(() => undefined);
+  });
+  const judged = await within(verdict, LIMITS.verdict_at_once_ms, undefined).catch(() => undefined);
   return judged === undefined ? undefined : { ...judged, took_ms: clock.monotonic() - begun };
 }

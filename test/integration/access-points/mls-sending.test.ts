@@ -532,6 +532,45 @@ const nodeWith = (inspect: Validators["inspect"]) =>
   statusNode({ ...bench.ports, validators: { ...bench.ports.validators, inspect } });
 const release = (id: string): Promise<boolean> => bench.node.actors.ask(bench.node.document, id, "Release", null);
 
+test("held documents are unpacked to be judged within their octets, of one firm half of them, and small ones and those of another firm stand behind nobody", async () => {
+  const large = Buffer.concat([goodInvoice(), Buffer.alloc(1_000_000, " ")]);
+  // Bounded by the documents of this test.
+  const judging: { readonly firm: string; readonly go: () => void }[] = [];
+  const most = { all: 0, buyer: 0 };
+  const of = (firm: FirmId): number => judging.filter((one) => one.firm === `received/${firm}`).length;
+  let isSmallJudged = false;
+  const node = statusNode({
+    ...bench.ports,
+    judged_bytes_max: 4 * large.length,
+    validators: {
+      ...bench.ports.validators,
+      inspect: async (payload, options) => {
+        if (payload.length < large.length) isSmallJudged = true;
+        else
+          await new Promise<void>((go) => {
+            judging.push({ firm: options.fairnessKey, go });
+            most.all = Math.max(most.all, judging.length);
+            most.buyer = Math.max(most.buyer, of(buyerFirm));
+          });
+        return bench.ports.validators.inspect(payload, options);
+      },
+    },
+  });
+  for (let i = 0; i < 6; i += 1) await receive(arriving({ payload: large }));
+  for (let i = 0; i < 3; i += 1) await receive(arriving({ sender: BUYER, receiver: SELLER, payload: large }));
+  await receive(arriving());
+  const judged = STATUS_STEPS.duties(node);
+  await eventually("the small one and two of each firm are being judged", () =>
+    [of(buyerFirm) >= 2, of(sellerFirm) >= 2, isSmallJudged].every(Boolean),
+  );
+  for (let ended = 0; ended < 9; ended += 1) {
+    await eventually("another large one is being judged", () => judging.length > 0);
+    judging.shift()?.go();
+  }
+  expect(await judged).toBe(10);
+  expect(most).toEqual({ all: 4, buyer: 2 });
+});
+
 test.each([
   ["the validators are full", () => Promise.reject(new Refusal("TEMPORARY"))],
   ["the validators throw", () => Promise.reject(new RangeError("a bug"))],
