@@ -32,7 +32,7 @@ export async function eraseFirm(
       if (some === 0) break;
       rows += some;
     }
-  // What came meanwhile is sealed under the key: an answer of the firm, for which the other side waits, or its document.
+  // What came meanwhile is sealed under the key: an answer for which the other side waits, or a document of the firm.
   if (closure === "closed" && (await leavesRows(sql, firmId))) return { closure: "under_way", rows };
   if (closure === "closed") await firmKeys?.erase(firmId);
   return { closure, rows };

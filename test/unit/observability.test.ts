@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { DASHBOARDS, written } from "../../deploy/grafana/dashboards.mjs";
+import { LIMITS } from "../../engine/base/limits.js";
 import { LOG_EVENTS } from "../../engine/base/log-events.js";
 import { METRICS, createMetrics } from "../../engine/base/metrics.js";
 import { ROOT } from "../support/sources.js";
@@ -45,6 +46,21 @@ test("every alert has a section of the runbook that its link leads to, and the r
 test("every alert is tested twice: on the series that it is for, and just below its bound", () => {
   const tests = found(read("deploy/prometheus/alerts.test.yml"), /^ +- name: (\w+ [\w ]+)$/gm);
   expect(tests).toEqual(ALERTS.flatMap((name) => [`${name} fires`, `${name} is quiet`]));
+});
+
+test("the page of keys names the alert of 30 days, and the runbook the change of a certificate without a restart", () => {
+  const ofDays = (days: number): readonly string[] =>
+    found(alerts, new RegExp(`alert: (\\w+)\\n +expr: "[^"]*cert_expiry[^"]* < ${days} `, "g"));
+  expect([ofDays(LIMITS.doctor_certificate_days), ofDays(5)]).toEqual([
+    ["KurierCertificateEnds"],
+    ["KurierCertificateEndsSoon"],
+  ]);
+  expect(read("docs/operators/keys.md")).toContain(
+    `within ${LIMITS.doctor_certificate_days} days; the alert \`KurierCertificateEnds\` watches the same figure`,
+  );
+  const [, section = ""] = /^## KurierCertificateEnds\n([^]*?)^## /m.exec(runbook) ?? [];
+  expect(section).toContain("without a restart");
+  expect(section).not.toContain("start the engines");
 });
 
 test("what an alert asks for is on a panel of a dashboard, where its course can be seen when it fires", () => {

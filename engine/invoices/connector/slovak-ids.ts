@@ -1,7 +1,7 @@
 /** Which of the ids of a Slovak company a recipient's taxId holds: it may be any of them, and its form says which. */
 
 /** The ids by which a recipient is named. */
-export interface NamedIds {
+interface NamedIds {
   readonly country?: unknown;
   readonly companyId?: unknown;
   readonly taxId?: unknown;

@@ -93,6 +93,7 @@ test.skipIf(!mounted)(
       return statuses.has(503) || asked.length > 8 * SENDS;
     });
     expect([...statuses].filter((status) => status !== 202)).toEqual([503]);
+    expect(engine.output()).toContain('"event":"database.failed"');
     const reads = await Promise.all(
       Array.from({ length: SENDS }, () => sapi(engine.sandbox, sender, "GET", "/document/receive")),
     );
