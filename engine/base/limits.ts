@@ -37,5 +37,4 @@ export const HEAP_SHARES = {
   evidence_bytes_max: 1 / 4,
   responses_bytes_max: 1 / 4,
   connector_reads_bytes_max: 1 / 8,
-  judged_bytes_max: 1 / 8,
 } as const satisfies Partial<Record<keyof typeof LIMITS, number>>;

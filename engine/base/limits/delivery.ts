@@ -155,11 +155,11 @@ export const DELIVERY_LIMITS = {
   /** Received documents that are taken to be judged at once, with their payloads. */
   duties_taken_max: 16,
   /**
-   * Octets of received documents that are unpacked to be judged, on a node; those that were judged on arrival if they
-   * were alone (verdict_at_once_bytes_max) are not counted and wait for nobody. Four of the largest: more than threads
-   * judge at once. Ours.
+   * Part of the octets of the workers' queue, where they wait as well, that received documents may have that are
+   * unpacked to be judged; small ones (verdict_at_once_bytes_max) are not counted and wait for nobody. Where memory is
+   * ample 96 MiB, four of the largest: more than threads judge at once. Ours.
    */
-  judged_bytes_max: 96 * MiB,
+  judged_queue_share: 3 / 8,
   /** Part of these octets, and of those who wait for them, that is the most of one firm. Ours. */
   judged_firm_share: 1 / 2,
   /** Who may wait for these octets at once; one more is judged later. Ours. */

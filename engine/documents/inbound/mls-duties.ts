@@ -43,7 +43,7 @@ export interface DutyPorts {
   readonly metrics: Metrics;
   readonly validators: Validators;
   readonly provider: Provider;
-  /** Octets of large documents that are unpacked to be judged; others wait. @default budget("judged_bytes_max") */
+  /** Octets of large documents that are unpacked to be judged; others wait. @default a part of the workers' queue */
   readonly judged_bytes_max?: number;
 }
 
@@ -240,7 +240,7 @@ async function putOff(ports: DutyPorts, duty: TakenDuty, now: Instant): Promise<
  * under the duty's lease.
  */
 export function createJudge(given: DutyPorts): (duty: TakenDuty) => Promise<void> {
-  const bytes_max = given.judged_bytes_max ?? budget("judged_bytes_max");
+  const bytes_max = given.judged_bytes_max ?? budget("validator_queue_bytes_max") * LIMITS.judged_queue_share;
   const ports = { ...given, room: createOctets(bytes_max, LIMITS.judged_waiting_max, LIMITS.judged_firm_share) };
   return (duty) => judge(ports, duty);
 }
