@@ -89,7 +89,7 @@ class Working {
     };
   }
 
-  add(taken: TakenAttempt, giveBack: () => void): ClaimedAttempt {
+  add(taken: TakenAttempt, giveBack: () => void): ClaimedAttempt & { readonly isUnderWay: () => boolean } {
     let ended = false;
     const attempt = {
       end: () => {
@@ -116,6 +116,7 @@ class Working {
         return true;
       },
       end: attempt.end,
+      isUnderWay: () => this.#begun.has(attempt),
     };
   }
 
@@ -176,7 +177,9 @@ async function give(
       actors.ask(document, taken.id, "Attempt", claimed),
     );
   } catch (error) {
-    // An attempt that has begun goes on although its asker has given up; one that has not is never made.
+    // An attempt that has begun goes on although its asker has given up: its peer is slow, and nothing is wrong.
+    if (claimed.isUnderWay()) return;
+    // One that has not is never made. One that is over may have left its lease: its end could not be written.
     if (claimed.start()) claimed.end();
     doubt.raise();
     log.warn("dispatch.delayed", { documentId: taken.id, ...errorFields(error) });

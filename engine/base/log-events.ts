@@ -31,7 +31,8 @@ export const LOG_EVENTS = {
     "The directory of companies did not answer, or not as it should; whoever asked was told to come again.",
   "dispatch.attempt_failed": "An attempt to deliver a document ended in a fault of ours.",
   "dispatch.attempts_unreadable": "The earlier attempts of a document could not be read.",
-  "dispatch.delayed": "A due document could not be given to its actor; it is claimed again.",
+  "dispatch.delayed":
+    "A due document could not be given to its actor, or the end of its attempt not written; it is claimed again.",
   "dispatch.due_unreadable": "Due attempts could not be read; the next look comes soon.",
   "dispatch.receipt_late": "A receipt came to a node that was taken for dead: the document is delivered all the same.",
   "dispatch.faults_repeated": "A document fails again and again on our side: it waits, and somebody has to look.",

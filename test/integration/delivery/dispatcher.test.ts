@@ -1,12 +1,13 @@
 /** Goal: streams and their messages may all be lost; what is due in Postgres is done. Method: a dispatcher that nobody tells of anything. */
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 import { startDispatcher } from "../../../actors/dispatcher.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import type { DocumentId, FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { eventually } from "../../support/eventually.js";
+import { shortenLimits } from "../../support/engines/limits.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
@@ -110,6 +111,65 @@ test("an attempt that outlives its lease gives its place at the receiver back wh
     }
     const next = await accept();
     await eventually("the receiver's next document goes", () => transmitted.includes(next));
+  } finally {
+    await dispatcher.stop();
+    await actors.stop();
+  }
+});
+
+test.each([
+  ["that has begun goes on and operators are told nothing, for its peer is slow", "slow peer", []],
+  ["that has not begun is given up and operators are told that it is delayed", "busy actor", ["dispatch.delayed"]],
+] as const)("an attempt whose asker has waited for too long and %s", async (_, held, expected) => {
+  onTestFinished(shortenLimits({ actor_ask_timeout_ms: 500, lease_young_ms: 100, lease_look_soon_ms: 20 }));
+  const { actors, document } = statusBench(db, clock, { transport: bench.ports.transport, owner: "node/3" }).node;
+  const { id } = newDocumentRow(firmId, SENDER);
+  let letGo = (): void => undefined;
+  const over = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  if (held === "slow peer") holding.set(id, over);
+  const busy: typeof document = {
+    ...document,
+    handlers: {
+      ...document.handlers,
+      Attempt: async (...turn) => {
+        if (held === "busy actor") await over;
+        return document.handlers.Attempt(...turn);
+      },
+    },
+  };
+  const gaveUp: string[] = [];
+  const told: string[] = [];
+  const dispatcher = await startDispatcher({
+    sql: db.sql,
+    actors: {
+      ...actors,
+      ask: (kind, key, command, ask) =>
+        actors.ask(kind, key, command, ask).catch((error: unknown) => {
+          gaveUp.push(key);
+          throw error;
+        }),
+    },
+    document: busy,
+    log: { ...bench.ports.log, warn: (event) => told.push(event) },
+    metrics: bench.metrics,
+    owner: "node/3",
+    clock: systemClock,
+    capacityOf: (key) => ({ key, places: 2, typical_ms: undefined }),
+  });
+  try {
+    const { sealer } = bench.ports;
+    const payloadSealed = sealer.seal(gzipSync("<Invoice/>"), id);
+    await bench.document(firmId, SENDER, { id, payloadKeyId: sealer.keyId, payloadSealed });
+    await eventually("its asker has given up", () => gaveUp.includes(id));
+    letGo();
+    await eventually("it is delivered", async () => {
+      const rows = await db.sql`select id from document where id = ${id} and status = 'delivered'`;
+      return rows.length === 1;
+    });
+    expect(told.filter((event) => event === "dispatch.delayed")).toEqual(expected);
+    expect(transmitted.filter((one) => one === id)).toEqual([id]);
   } finally {
     await dispatcher.stop();
     await actors.stop();
