@@ -62,8 +62,11 @@ export type RoutingFailure = Exclude<RoutingStatus, "ready">;
 /** Every routing status, as the interface shows them. */
 export const ROUTING_STATUSES = Object.keys(ROUTING) as readonly RoutingStatus[];
 
-/** The answer of DNS for a name that does not exist; senders know it as the sign of an unregistered recipient. */
-const UNREGISTERED_CODE = "NXDOMAIN";
+/**
+ * Reasons that are codes themselves: DNS says that a name does not exist, and senders know that as the sign of an
+ * unregistered recipient. Where DNS has answered, the code says who did not know the recipient.
+ */
+const OWN_CODES: ReadonlySet<string> = new Set(["NXDOMAIN"]);
 
 /**
  * How an attempt ends whose look-up has found no endpoint.
@@ -71,5 +74,5 @@ const UNREGISTERED_CODE = "NXDOMAIN";
  */
 export function outcomeOfRouting(status: RoutingFailure, reason: string): Outcome {
   const { outcome: kind, detail } = ROUTING[status];
-  return { kind, code: status === "participant_not_found" ? UNREGISTERED_CODE : `${status} ${reason}`, detail };
+  return { kind, code: OWN_CODES.has(reason) ? reason : `${status} ${reason}`, detail };
 }

@@ -468,7 +468,12 @@ describe("refused", () => {
 
 describe("nothing is sent", () => {
   test.each([
-    [{ kind: "none", status: "participant_not_found", reason: "not_at_smp" }, "recipient_unregistered", "NXDOMAIN"],
+    [{ kind: "none", status: "participant_not_found", reason: "NXDOMAIN" }, "recipient_unregistered", "NXDOMAIN"],
+    [
+      { kind: "none", status: "participant_not_found", reason: "not_at_smp" },
+      "recipient_unregistered",
+      "participant_not_found not_at_smp",
+    ],
     [
       { kind: "none", status: "document_type_not_supported", reason: "not_published" },
       "recipient_capability",

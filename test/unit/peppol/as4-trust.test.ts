@@ -34,7 +34,7 @@ describe("a refusal of the PKI", () => {
 
 describe("a look-up", () => {
   const MEANS = {
-    participant_not_found: { kind: "recipient_unregistered", code: "NXDOMAIN" },
+    participant_not_found: { kind: "recipient_unregistered", code: "participant_not_found why" },
     document_type_not_supported: { kind: "recipient_capability", code: "document_type_not_supported why" },
     process_not_supported: { kind: "recipient_capability", code: "process_not_supported why" },
     endpoint_not_found: { kind: "recipient_capability", code: "endpoint_not_found why" },
