@@ -100,7 +100,7 @@ function outcomeOfError(answer: Extract<Answer, { readonly kind: "error" }>, con
     case "permanent":
       return believed
         ? { kind: "peer_refused", code, detail: "The receiving access point refuses the message." }
-        : busy;
+        : { ...busy, detail: "An unproven answer refuses the message; it is tried again." };
     case "retry":
       return busy;
     case "warning":

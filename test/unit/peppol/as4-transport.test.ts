@@ -414,7 +414,10 @@ describe("refused", () => {
 
   test("a refusal in a stranger's name is tried again", async () => {
     peer.script.push(signedError(stranger, "EBMS:0103"));
-    expect(await deliver()).toMatchObject({ kind: "peer_busy" });
+    expect(await deliver()).toMatchObject({
+      kind: "peer_busy",
+      detail: "An unproven answer refuses the message; it is tried again.",
+    });
   });
 
   test.each(["EBMS:0004", "EBMS:0101", "EBMS:0102", "EBMS:0202"] as const)("a refusal %s may pass", async (code) => {
