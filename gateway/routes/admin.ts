@@ -241,7 +241,10 @@ const documentRows = (ports: AdminPorts): readonly Route[] => [
             return parsed === undefined ? z.NEVER : participantKey(parsed);
           })
           .optional(),
-        since: z.iso.datetime({ offset: true }).refine(isStorable, "must lie in the years 1 to 9999").optional(),
+        since: z.iso
+          .datetime({ offset: true, abort: true })
+          .refine(isStorable, "must lie in the years 1 to 9999")
+          .optional(),
         limit: wholeNumber(LIMITS.operator_page_max).optional(),
       }),
     },

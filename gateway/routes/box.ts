@@ -128,7 +128,7 @@ const detail = item.extend({
 
 const scheduledFor = z
   .string()
-  .pipe(z.iso.datetime({ offset: true }))
+  .pipe(z.iso.datetime({ offset: true, abort: true }))
   .refine(isStorable, "must lie in the years 1 to 9999, in a zone of at most 14 hours")
   .transform((text) => Date.parse(text))
   .meta({

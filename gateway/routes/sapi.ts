@@ -74,7 +74,7 @@ const sendBody = z.object({
     senderParticipantId: participant("Must match the EndpointID of the party that sends."),
     receiverParticipantId: participant("Must match the EndpointID of the party that receives."),
     creationDateTime: z.iso
-      .datetime({ offset: true, local: true })
+      .datetime({ offset: true, local: true, abort: true })
       .refine(isStorable, "must lie in the years 1 to 9999, in a zone of at most 14 hours")
       .meta({ format: "date-time" })
       .optional()

@@ -4,7 +4,6 @@
  */
 import { z } from "zod";
 
-import { isStorable } from "../../../engine/base/clock.js";
 import { parseUuid } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { PulledEvents, PullPartner } from "../../../engine/events/webhooks/pulls.js";
@@ -13,6 +12,7 @@ import type { Caller, FirmContext } from "../../../engine/identity/caller.js";
 import { integratorOf } from "../../../engine/identity/partners/keys.js";
 import { FEED_KINDS } from "../../../engine/lifecycle/feed.js";
 import type { FeedKind } from "../../../engine/lifecycle/feed.js";
+import { instant } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -92,13 +92,6 @@ const limitOf = (max: number, byDefault: number) =>
     .pipe(z.number().max(max))
     .meta({ openapi: { type: "integer", minimum: 1, maximum: max, default: byDefault } })
     .optional();
-
-const instant = z
-  .string()
-  .pipe(z.iso.datetime({ offset: true }))
-  .refine(isStorable, "must lie in the years 1 to 9999")
-  .transform((text) => Date.parse(text))
-  .meta({ openapi: { type: "string", format: "date-time" } });
 
 const firmRows = (ports: PullRoutesPorts): readonly Route[] => [
   route({

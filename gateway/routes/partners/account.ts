@@ -4,7 +4,6 @@
  */
 import { z } from "zod";
 
-import { isStorable } from "../../../engine/base/clock.js";
 import { PARTICIPANT_FORMS } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { SCOPES } from "../../../engine/base/scopes.js";
@@ -13,6 +12,7 @@ import type { Actor, AuditAsked, AuditPage } from "../../../engine/identity/audi
 import type { Account, KeyStatus } from "../../../engine/identity/account.js";
 import type { Caller } from "../../../engine/identity/caller.js";
 import type { CreatedKey } from "../../../engine/identity/keys.js";
+import { instant } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -169,13 +169,6 @@ const keyRows = (ports: AccountRoutesPorts): readonly Route[] => [
     },
   }),
 ];
-
-const instant = z
-  .string()
-  .pipe(z.iso.datetime({ offset: true }))
-  .refine(isStorable, "must lie in the years 1 to 9999")
-  .transform((text) => Date.parse(text))
-  .meta({ openapi: { type: "string", format: "date-time" } });
 
 const auditQuery = z.object({
   event: z.enum(AUDIT_EVENTS).optional(),

@@ -1,7 +1,6 @@
 /** Firms of an integrator. @source spec/rulings.md, section 8; spec/shapes.md, section 3 */
 import { z } from "zod";
 
-import { isStorable } from "../../../engine/base/clock.js";
 import { PARTICIPANT_FORMS, parseFirmId } from "../../../engine/base/ids.js";
 import type { FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
@@ -20,6 +19,7 @@ import type {
 } from "../../../engine/identity/partners/firms.js";
 import { OUTBOUND_STATES } from "../../../engine/lifecycle/document.js";
 import { RECEIVED_STATES } from "../../../engine/lifecycle/received.js";
+import { instant } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -129,13 +129,6 @@ const wholeNumber = (max: number, byDefault: number) =>
     .pipe(z.number().max(max))
     .meta({ openapi: { type: "integer", minimum: 1, maximum: max, default: byDefault } })
     .optional();
-
-const instant = z
-  .string()
-  .pipe(z.iso.datetime({ offset: true }))
-  .refine(isStorable, "must lie in the years 1 to 9999")
-  .transform((text) => Date.parse(text))
-  .meta({ openapi: { type: "string", format: "date-time" } });
 
 const readRows = (ports: FirmRoutesPorts): readonly Route[] => [
   route({

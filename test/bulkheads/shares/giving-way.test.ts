@@ -133,7 +133,12 @@ async function turnsBetweenSlices(): Promise<number> {
 test("a request that comes to a listener makes the slices of its process give way, by the clock of the process", async () => {
   const load = new Load({ ...LIMITS, connections_max: 1 }, () => 0, true);
   await turnsDuring(ownTurn);
-  load.onSmall();
-  // What the slice took is some milliseconds, and a turn of a loop without work some thousandths of one.
-  expect(await turnsBetweenSlices()).toBeGreaterThan(5);
+  // What the slice took is some milliseconds, and a turn of a loop without work some thousandths of one. A machine that
+  // others use may let the request grow old meanwhile, so that another has to come.
+  let turns = 0;
+  for (let tries = 0; turns <= 5 && tries < 20; tries += 1) {
+    load.onSmall();
+    turns = await turnsBetweenSlices();
+  }
+  expect(turns).toBeGreaterThan(5);
 });

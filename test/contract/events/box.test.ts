@@ -121,6 +121,13 @@ describe.each(serverForms)("the Box over %s", (form) => {
       expect(answer.text).toMatch(/"field":"(payloadXml|scheduledFor|externalId|metadata)/);
     });
 
+    test("a wrong date and time is one finding, so that error.field names its member", async () => {
+      const { error } = (await box.create({ scheduledFor: "tomorrow" })).json as {
+        readonly error: { readonly field?: string; readonly details: readonly unknown[] };
+      };
+      expect([error.field, error.details.length]).toEqual(["scheduledFor", 1]);
+    });
+
     test("a document of somebody else's participant is refused with 422 and the place of its EndpointID", async () => {
       const foreign = boxInvoice(t)
         .replaceAll(t.sandbox.sender.participantId.slice(5), "2120000099")
