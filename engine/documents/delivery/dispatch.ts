@@ -246,7 +246,6 @@ function endOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome, mayH
     reason: reasonOf(status, outcome, mayHaveArrived),
     exchange: exchangeOf(ports, taken, outcome),
     evidence: outcome.evidence,
-    published: ports.published?.(),
   };
 }
 
@@ -261,29 +260,31 @@ async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcom
   }
   const end = endOf(ports, taken, outcome);
   const isCut = end.status === "send_failed" && (await wasCut(ports.sql, taken.id));
-  await write(ports, taken, outcome, isCut ? endOf(ports, taken, outcome, true) : end);
+  const isWritten = await write(ports, taken, isCut ? endOf(ports, taken, outcome, true) : end);
+  if (!isWritten && outcome.kind === "receipt") await writeLate(ports, taken, outcome);
 }
 
-async function write(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome, end: AttemptEnd): Promise<void> {
-  const written = await endAttempt(ports.sql, end);
+/** @returns false when another node has decided since */
+async function write(ports: DispatchPorts, taken: TakenAttempt, end: AttemptEnd): Promise<boolean> {
+  const written = await endAttempt(ports.sql, { ...end, published: ports.published?.() });
   if (written === undefined) {
     countFenced(ports.metrics, "attempt");
-    if (outcome.kind === "receipt") await writeLate(ports, taken, outcome);
-    return;
+    return false;
   }
   if (end.status === "delivered")
-    ports.metrics.observe("dispatch_duration_seconds", {}, (ports.clock.now() - taken.createdAt) / 1000);
+    ports.metrics.observe("dispatch_duration_seconds", {}, (end.now - taken.createdAt) / 1000);
   if (end.uses === "fault" && taken.faults + 1 >= LIMITS.fault_alarm_after)
     ports.log.error("dispatch.faults_repeated", {
       documentId: taken.id,
       count: taken.faults + 1,
     });
   if (written.announced !== undefined) ports.announce(written.announced);
+  return true;
 }
 
 /**
- * A receipt proves the delivery whoever has the document meanwhile: it is written on what that has made of it. Whoever
- * is at it ends a document that is delivered, which moves nothing.
+ * A receipt proves the delivery whoever has the document meanwhile: it is written on what that has made of it. The end
+ * of another attempt that is under way finds the document delivered and moves nothing.
  */
 async function writeLate(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Promise<void> {
   // Its evidence has its place in the chain by the end that came too late.
@@ -291,11 +292,8 @@ async function writeLate(ports: DispatchPorts, taken: TakenAttempt, outcome: Out
   for (let tries = 0; tries < LIMITS.stale_version_retries; tries += 1) {
     const standing = await readStanding(ports.sql, taken.id);
     if (standing === undefined || !isAttemptable(standing.status)) return;
-    const end = endOf(ports, { ...taken, ...standing }, proof);
-    const written = await endAttempt(ports.sql, { ...end, published: [] });
-    if (written === undefined) continue;
+    if (!(await write(ports, taken, endOf(ports, { ...taken, ...standing }, proof)))) continue;
     ports.log.info("dispatch.receipt_late", { documentId: taken.id, attempt: taken.attempt });
-    if (written.announced !== undefined) ports.announce(written.announced);
     return;
   }
 }

@@ -127,6 +127,24 @@ test.each([
   expect(events.map(({ kind }) => kind)).toEqual(["document.sent", "document.delivered"]);
 });
 
+test("rows of the outbox that were published go with whatever end is written, also where it is the second", async () => {
+  const [late, exhausted] = [await document(), await document()];
+  const taken = await take(late);
+  await free(late);
+  await take(exhausted);
+  await free(exhausted);
+  const rows = await db.sql<{ id: string }[]>`
+    insert into outbox (stream, key, body) select 'events', n::text, '{}' from generate_series(1, 8) as n returning id`;
+  const left = rows.map(({ id }) => id);
+  const published = (): readonly string[] => left.splice(0, 1);
+  await attemptDocument({ ...portsOf(RECEIPT), published }, taken);
+  await attemptOnce({ ...portsOf(NOT_TAKEN, []), published }, exhausted);
+  expect([await standing(late), await standing(exhausted)]).toEqual(["delivered", "delivery_failed"]);
+  const kept = await db.sql<{ id: string }[]>`
+    select id from outbox where id = any(${rows.map(({ id }) => id)}::bigint[]) order by id`;
+  expect(kept.map(({ id }) => id)).toEqual(left);
+});
+
 test("two nodes that both have a receipt deliver a document once", async () => {
   const id = await document();
   const frozen = await take(id);
