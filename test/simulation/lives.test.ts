@@ -45,6 +45,7 @@ function broken({ status, history, events, written, answers, received, messageId
   claim(state === status, "its state is not the end of its history");
   claim(!isAttemptable(status) || !ended, "it is open at its end");
   claim(status !== "delivered" || received.size === 1, "it is called delivered, and nobody has it");
+  claim(status !== "send_failed" || received.size === 0, "it is called never sent, and somebody has it");
   const isExhausted = history.some(({ trigger }) => trigger === "attempts_exhausted");
   claim(
     !isExhausted || answers === ANSWERED_MAX || written.at(-1) === "deferred",

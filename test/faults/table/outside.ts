@@ -99,6 +99,11 @@ export const OUTBOUND: readonly FaultRow[] = [
       "a reset after the upload leaves the document due",
     ),
     by(
+      "integration/delivery/cut-attempts",
+      "a document whose plan is used up after an attempt that was cut ends as one that was transmitted, and says why",
+      "a receipt that comes to a node taken for dead delivers the document, while %s",
+    ),
+    by(
       "integration/access-points/mls",
       "a document that is %s (%j) and gets MLS %s goes the way of the table, with its events",
     ),

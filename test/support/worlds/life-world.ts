@@ -34,6 +34,8 @@ interface Row {
   attempts: number;
   answers: number;
   faults: number;
+  /** An attempt was taken over from another node: nobody knows whether it was transmitted. */
+  isCut: boolean;
 }
 
 /** One line of the document's history. */
@@ -101,6 +103,7 @@ export class LifeWorld {
     attempts: 0,
     answers: 0,
     faults: 0,
+    isCut: false,
   };
   readonly #messageId: string;
   readonly #history: Line[] = [];
@@ -219,6 +222,7 @@ export class LifeWorld {
     if (!isAttemptable(row.status) || row.nextAt === undefined || row.nextAt > this.now || !free) return;
     row.attempts += 1;
     row.version += 1;
+    row.isCut ||= row.owner !== undefined;
     row.owner = `${node.name}/${node.life}`;
     row.leaseUntil = this.now + LIMITS.attempt_lease_ms;
     this.#attempt(node, { status: row.status, version: row.version, answers: row.answers, faults: row.faults });
@@ -306,11 +310,15 @@ export class LifeWorld {
     this.#events.push(...emits);
   }
 
-  /** The promise of the end of an attempt: everything, or nothing when the version is another. */
+  /**
+   * The promise of the end of an attempt: everything, or nothing when the version is another. A receipt is written on the
+   * version that there is, while the document is open.
+   */
   #record(taken: Pick<Row, "status" | "version" | "answers" | "faults">, outcome: Outcome): void {
     const row = this.#row;
     if (row.version !== taken.version) {
       this.#fenced += 1;
+      if (outcome.kind === "receipt" && isAttemptable(row.status)) this.#record({ ...row }, outcome);
       return;
     }
     const later = deferredUntil(this.#plan, 0, this.now, outcome);
@@ -319,7 +327,7 @@ export class LifeWorld {
       return;
     }
     const { uses, wait_ms } = waitAfter(this.#plan, taken, outcome, () => this.#random.next());
-    const decision = decideAttempt(taken.status, outcome, wait_ms);
+    const decision = decideAttempt(taken.status, outcome, wait_ms, row.isCut);
     for (const { to, trigger, emits } of decision.moves) if (trigger !== undefined) this.#write(to, trigger, emits);
     row.version += 1;
     row.owner = undefined;
