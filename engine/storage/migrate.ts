@@ -50,6 +50,8 @@ interface MigrationFile {
   readonly name: string;
   readonly text: string;
   readonly checksum: string;
+  /** What databases may hold of earlier files, for which this one makes good: "0277 <sha-256 of that text>". */
+  readonly makesGood: readonly string[];
 }
 
 interface AppliedRow {
@@ -58,6 +60,13 @@ interface AppliedRow {
   readonly checksum: string;
   readonly applied_at: Date;
 }
+
+/**
+ * A line of a migration that does again what an earlier file does, because databases hold another text of that file:
+ * one of them counts as applied.
+ */
+const MAKES_GOOD = /^-- makes good (\d{4}) as ([0-9a-f]{64})$/gm;
+const textKey = (number: number, checksum: string): string => `${String(number).padStart(4, "0")} ${checksum}`;
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 /** Any fixed number that no other program of the operator's database uses: "kurier" in ASCII. */
@@ -73,7 +82,9 @@ function readFiles(directory: string): MigrationFile[] {
       const number = Number(FILE_NAME.exec(name)?.[1] ?? Number.NaN);
       if (Number.isNaN(number)) throw new MigrationError(`The migration ${name} must be named NNNN_name.sql.`);
       const text = readFileSync(join(directory, name), "utf8");
-      return { number, name, text, checksum: createHash("sha256").update(text).digest("hex") };
+      const checksum = createHash("sha256").update(text).digest("hex");
+      const makesGood = [...text.matchAll(MAKES_GOOD)].map(([, of = "", as = ""]) => textKey(Number(of), as));
+      return { number, name, text, checksum, makesGood };
     });
   const twice = files.find((file, index) => files[index - 1]?.number === file.number);
   if (twice !== undefined) throw new MigrationError(`Two migrations have the number of ${twice.name}.`);
@@ -136,10 +147,13 @@ async function checkServer(sql: Sql): Promise<void> {
 
 function statusOf(files: readonly MigrationFile[], applied: readonly AppliedRow[]): MigrationStatus[] {
   const rows = new Map(applied.map((row) => [row.number, row]));
+  const madeGood = new Set(files.flatMap((file) => file.makesGood));
+  const stands = (file: MigrationFile, { checksum }: AppliedRow): boolean =>
+    checksum === file.checksum || madeGood.has(textKey(file.number, checksum));
   const known = files.map((file): MigrationStatus => {
     const row = rows.get(file.number);
     rows.delete(file.number);
-    const state = row === undefined ? "pending" : row.checksum === file.checksum ? "applied" : "changed";
+    const state = row === undefined ? "pending" : stands(file, row) ? "applied" : "changed";
     return { number: file.number, name: file.name, state, appliedAt: row?.applied_at };
   });
   const unknown = [...rows.values()].map((row): MigrationStatus => ({

@@ -1,4 +1,5 @@
 // Goal: the schema comes up to date once, whoever asks and however often, and never silently differs from its files.
+import { createHash } from "node:crypto";
 import { copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,10 +10,13 @@ import { systemClock } from "../../../engine/base/clock.js";
 import { migrate, migrationStatus } from "../../../engine/storage/migrate.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
+import { hasCommit, migrationsOf } from "../../support/engines/release-before.js";
 import { dumpSchema } from "../../support/database/schema-dump.js";
 
 const MIGRATIONS = fileURLToPath(new URL("../../../engine/storage/migrations/", import.meta.url));
 const SCHEMA = fileURLToPath(new URL("./schema.sql", import.meta.url));
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 const undo: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -85,6 +89,18 @@ describe("migrate", () => {
     expect((await migrationStatus({ url, directory })).map(({ state }) => state)).toEqual(["changed", "applied"]);
   });
 
+  test("an applied file that was changed stands where a later one makes good for the very text that was applied", async () => {
+    const { url } = await emptyDatabase();
+    await migrate({ url, clock: systemClock, directory: folderOf(TWO) });
+    const good = (text: string): string => `-- makes good 0001 as ${sha256(text)}\nselect 1;`;
+    const changed = { ...TWO, "0001_one.sql": "create table one (id bigint primary key);" };
+    const another = folderOf({ ...changed, "0003_good.sql": good(changed["0001_one.sql"]) });
+    await expect(migrate({ url, clock: systemClock, directory: another })).rejects.toThrow(/0001_one\.sql was changed/);
+    const directory = folderOf({ ...changed, "0003_good.sql": good(TWO["0001_one.sql"]) });
+    expect(await migrate({ url, clock: systemClock, directory })).toEqual(["0003_good.sql"]);
+    expect((await migrationStatus({ url, directory })).map(({ state }) => state)).toEqual(Array(3).fill("applied"));
+  });
+
   test("an older release runs on a database that a newer one has migrated", async () => {
     const { url } = await emptyDatabase();
     await migrate({ url, clock: systemClock, directory: folderOf(TWO) });
@@ -115,6 +131,39 @@ describe("migrate", () => {
       }),
     ).rejects.toThrow(/number of 0001_b\.sql/);
   });
+});
+
+/** Builds whose texts of 0273, 0277 and 0278 were changed after databases could have taken them. */
+const BUILDS = ["48415a2", "45c2eef", "5f8a2f9", "93ce10e", "9bd9f9a"] as const;
+
+test.skipIf(!BUILDS.every((commit) => hasCommit(commit)))(
+  "a database of a build whose migrations were changed since comes to the schema of all others",
+  async () => {
+    for (const commit of BUILDS) {
+      const { url, sql } = await emptyDatabase();
+      await migrate({ url, clock: systemClock, directory: migrationsOf(commit, folderOf({})) });
+      await migrate({ url, clock: systemClock });
+      expect(await dumpSchema(sql), commit).toBe(readFileSync(SCHEMA, "utf8"));
+    }
+  },
+);
+
+/**
+ * The digest of each migration, a line each. UPDATE_SCHEMA=1 adds lines for new files and touches no other: a file that
+ * was changed needs a new one with "makes good", because databases hold what it was.
+ */
+const DIGESTS = fileURLToPath(new URL("./migrations.sha256", import.meta.url));
+
+test("no migration is changed after it was written down (UPDATE_SCHEMA=1 writes down new ones)", () => {
+  const lines = readFileSync(DIGESTS, "utf8").split("\n").slice(0, -1);
+  const names = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".sql"));
+  const line = (name: string): string => `${sha256(readFileSync(join(MIGRATIONS, name), "utf8"))}  ${name}`;
+  const isNew = (name: string): boolean => !lines.some((written) => written.endsWith(`  ${name}`));
+  if (process.env["UPDATE_SCHEMA"] === "1") {
+    lines.push(...names.filter(isNew).map(line));
+    writeFileSync(DIGESTS, lines.map((written) => `${written}\n`).join(""));
+  }
+  expect(names.map(line)).toEqual(lines.toSorted((a, b) => (a.slice(66) < b.slice(66) ? -1 : 1)));
 });
 
 test("the committed schema dump is what the migrations make (UPDATE_SCHEMA=1 writes it)", async () => {

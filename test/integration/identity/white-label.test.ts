@@ -629,6 +629,18 @@ test("kurier white-label end-customer frees the name of a customer with a wrong 
   ]);
 });
 
+test("a late repeat of what made a customer is refused also where the audit of its end has the key itself", async () => {
+  const [key, who] = [randomUUID(), { actorType: "operator", actorId: "operator" }];
+  await db.sql`
+    select append_audit(${db.sql.json({ id: randomUUID(), at: new Date().toISOString(), ...who })}, 'white_label.customer_ended', null,
+      ${partner.integratorId}, 'white_label_customer', ${randomUUID()}, ${db.sql.json({ idempotencyKey: key })})`;
+  const body = { ...wishOf(newDic()), relationship: "represented", customerAuthorization: "Mandát 17/2027" };
+  const at = (one: string): Promise<HttpAnswer> =>
+    api(node(), tokens[0], "POST /customers", { body, headers: { "idempotency-key": one } });
+  expect((await at(key)).status).toBe(409);
+  expect((await at(randomUUID())).status).toBe(201);
+});
+
 test("a participant leaves with the code of the other SMP", async () => {
   const { json } = await post("registrations", wishOf(newDic()));
   const left = await api(

@@ -11,15 +11,25 @@ const BEFORE = "3c38d88d57c09d3e17f495aa15b29ff90e6d9784";
 const git = (...words: readonly string[]): Buffer =>
   execFileSync("git", [...words], { cwd: PROJECT, maxBuffer: 512 * 1024 * 1024, stdio: ["ignore", "pipe", "ignore"] });
 
-/** Whether this checkout has the release before; says so where it has not. */
-export function hasReleaseBefore(): boolean {
+/** Whether this checkout's history has a commit; says so where it has not. */
+export function hasCommit(commit: string): boolean {
   try {
-    if (existsSync(join(PROJECT, ".git")) && git("cat-file", "-t", BEFORE).toString().trim() === "commit") return true;
+    if (existsSync(join(PROJECT, ".git")) && git("cat-file", "-t", commit).toString().trim() === "commit") return true;
   } catch {
     // Told below.
   }
-  process.stdout.write(`The release before (${BEFORE.slice(0, 7)}) is not in this checkout's history.\n`);
+  process.stdout.write(`The commit ${commit.slice(0, 7)} is not in this checkout's history.\n`);
   return false;
+}
+
+/** Whether this checkout has the release before; says so where it has not. */
+export const hasReleaseBefore = (): boolean => hasCommit(BEFORE);
+
+/** Puts the migrations of a commit below a folder. @returns where they are */
+export function migrationsOf(commit: string, folder: string): string {
+  const path = "engine/storage/migrations";
+  execFileSync("tar", ["-x", "-C", folder], { input: git("archive", commit, path) });
+  return join(folder, path);
 }
 
 /** Builds the release before. @returns its folder, below the one that is given */
