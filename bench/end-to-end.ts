@@ -264,8 +264,9 @@ export const endToEndBench: Bench = {
   question:
     "How many documents a second does a node deliver, from the API over its own SMP and /as4 to the receipt, with evidence on both sides?",
   seconds: 20,
+  takesServer: true,
   run: async (options) => {
-    const engine = await startBenchEngine({ role: "all" });
+    const engine = await startBenchEngine({ role: "all", server: options.server });
     try {
       const firms = await makeFirms(
         engine,

@@ -1,7 +1,7 @@
 /** An engine process for benchmarks: embedded Postgres with full durability, many firms with a token each. */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { createHash, createHmac, randomInt } from "node:crypto";
+import { createHash, createHmac, randomBytes, randomInt } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { availableParallelism, tmpdir } from "node:os";
@@ -147,23 +147,53 @@ export async function serve(dataDir: string, options: ServeOptions): Promise<Ser
   };
 }
 
+/**
+ * Makes a database on a server that is not the engine's own.
+ * @returns what an engine is told of it, and how it goes
+ */
+async function databaseOn(server: string): Promise<{
+  readonly env: Readonly<Record<string, string>>;
+  readonly drop: () => Promise<void>;
+}> {
+  const name = `kurier_bench_${randomBytes(6).toString("hex")}`;
+  const administer = async (statement: string): Promise<void> => {
+    const sql = openSql({ url: server, name: "bench", connections: 1 });
+    try {
+      await sql.unsafe(statement);
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
+  };
+  await administer(`create database ${name} template template0`);
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return {
+    env: { ENVIRONMENT: "sandbox", MASTER_KEY: randomBytes(32).toString("base64"), DATABASE_URL: url.href },
+    drop: () => administer(`drop database ${name} with (force)`),
+  };
+}
+
 /** Starts `kurier serve` in a data directory of its own. */
 export async function startBenchEngine(
   options: ServeOptions & {
+    /** Where there is a PostgreSQL on which the engine gets a database. Default the embedded one. */
+    readonly server?: string | undefined;
     /** Puts into the data directory what must be there before the start. @returns more of the environment */
     readonly prepare?: (dataDir: string, port: number) => Promise<Readonly<Record<string, string>>>;
   },
 ): Promise<BenchEngine> {
   const dataDir = mkdtempSync(join(tmpdir(), "kurier-bench-"));
-  const gone = (): void => {
+  const database = options.server === undefined ? undefined : await databaseOn(options.server);
+  const gone = async (): Promise<void> => {
     rmSync(dataDir, { recursive: true, force: true });
+    await database?.drop();
   };
   try {
     const port = await freePort();
     const prepared = await options.prepare?.(dataDir, port);
-    const served = await serve(dataDir, { ...options, port, env: { ...options.env, ...prepared } });
+    const served = await serve(dataDir, { ...options, port, env: { ...options.env, ...database?.env, ...prepared } });
     const sandbox = readSandbox(dataDir);
-    const databaseUrl = runningEmbeddedPostgres(dataDir);
+    const databaseUrl = database?.env["DATABASE_URL"] ?? runningEmbeddedPostgres(dataDir);
     if (sandbox === undefined || databaseUrl === undefined) {
       await served.stop();
       throw new Error("the engine left no sandbox.json");
@@ -179,11 +209,11 @@ export async function startBenchEngine(
       stop: async () => {
         await sql.end({ timeout: 1 });
         await served.stop();
-        gone();
+        await gone();
       },
     };
   } catch (error) {
-    gone();
+    await gone();
     throw error;
   }
 }

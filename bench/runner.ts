@@ -37,6 +37,8 @@ export interface BenchOptions {
   readonly subscribed: boolean;
   /** Those subscriptions name every event. */
   readonly everyEvent: boolean;
+  /** The PostgreSQL server that the engine's database is on, for the benches that take it; else the embedded one. */
+  readonly server: string | undefined;
   /** The one of the benchmark's parts that is measured; all where there is none. */
   readonly only: string | undefined;
   /** How much there is of what the benchmark grows with; undefined as much as its question says. */
@@ -55,6 +57,8 @@ export interface Bench {
   readonly seconds: number;
   /** Parts that can be measured alone, with `--only`. Default none. */
   readonly parts?: readonly string[];
+  /** Whether it can be run on another PostgreSQL than the embedded one, with `--postgres`. @default false */
+  readonly takesServer?: boolean;
   /** @throws Error when what was measured was not correct */
   run(options: BenchOptions): Promise<readonly Figure[]>;
 }

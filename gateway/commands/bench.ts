@@ -10,7 +10,7 @@ export const benchCommand: Command = {
   name: "bench",
   summary: "Measure one thing against its limit or peer in the same run.",
   usage: [
-    "kurier bench [NAME] [--seconds N] [--runs N] [--size N] [--tiny] [--subscribed [--every-event]] [--only PART]",
+    "kurier bench [NAME] [--seconds N] [--runs N] [--size N] [--tiny] [--subscribed [--every-event]] [--only PART] [--postgres URL]",
     "Without NAME: the list. Figures go to bench/results/NAME.json; --tiny proves that it works and measures nothing.",
     "--runs: so many runs one after the other, each from an empty engine; of each figure the median and the spread.",
     "--size: for history, participants and keys-at-scale, how many stored documents, participants or keys there are.",
@@ -18,13 +18,14 @@ export const benchCommand: Command = {
     "  with and without in one engine: what webhooks add to the price of a document. Not kept.",
     "--every-event: those webhooks name every event, not only arrivals and what became of a document.",
     "--only: one kind of those who are in the way, for hostile; not kept.",
+    "--postgres: for end-to-end, on a database that is made on that server and dropped again; not kept.",
   ],
   run: async (args) => {
     const {
       values: [name],
       options,
     } = parseArguments(args, {
-      options: ["seconds", "runs", "size", "only"],
+      options: ["seconds", "runs", "size", "only", "postgres"],
       flags: ["tiny", "subscribed", "every-event"],
       words: 1,
     });
@@ -59,10 +60,16 @@ export const benchCommand: Command = {
       throw new UsageError(
         parts.length === 0 ? `${bench.name} has no parts.` : `${bench.name} has the parts ${parts.join(", ")}.`,
       );
+    const server = options.get("postgres");
+    if (server !== undefined && bench.takesServer !== true)
+      throw new UsageError(`${bench.name} runs on the embedded PostgreSQL only.`);
+    if (server !== undefined && !/^postgres(?:ql)?:/.test(server))
+      throw new UsageError("--postgres is a postgres:// URL.");
     print(colour("bold", bench.question));
     const measured = {
       tiny,
       subscribed,
+      server,
       only,
       size,
       everyEvent: options.has("every-event"),
@@ -79,7 +86,7 @@ export const benchCommand: Command = {
     }
     const figures = acrossRuns(all);
     print(table(figures));
-    if (!tiny && !subscribed && only === undefined)
+    if (!tiny && !subscribed && only === undefined && server === undefined)
       print(colour("dim", `kept in ${keep(bench, measured, figures, join("bench", "results"))}`));
     return EXIT.ok;
   },

@@ -6,6 +6,8 @@ import { beforeAll, expect, test } from "vitest";
 
 import { BENCHES } from "../../../bench/benches.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
+import { openSql } from "../../../engine/storage/sql.js";
+import { sharedParts } from "../../support/database/postgres.js";
 import { PROJECT } from "../../support/engines/process.js";
 
 const run = promisify(execFile);
@@ -14,19 +16,38 @@ beforeAll(async () => {
   await buildIfNeeded();
 });
 
+/** Runs `kurier bench` in its tiny form. @returns what it wrote */
+const tiny = async (name: string, ...more: readonly string[]): Promise<string> => {
+  const words = [join(PROJECT, "gateway/kurier.mjs"), "bench", name, "--tiny", ...more];
+  const { stdout } = await run(process.execPath, words, {
+    cwd: PROJECT,
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: process.env["HOME"] ?? "",
+      KURIER_CONFORMANCE: process.env["KURIER_CONFORMANCE"] ?? "",
+    },
+    timeout: 120_000,
+  });
+  return stdout;
+};
+
 test.each(BENCHES.map((bench) => bench.name))(
   "kurier bench %s --tiny works and checks its own work",
   async (name) => {
-    const { stdout } = await run(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "bench", name, "--tiny"], {
-      cwd: PROJECT,
-      env: {
-        PATH: process.env["PATH"] ?? "",
-        HOME: process.env["HOME"] ?? "",
-        KURIER_CONFORMANCE: process.env["KURIER_CONFORMANCE"] ?? "",
-      },
-      timeout: 120_000,
-    });
-    expect(stdout).toContain("÷");
+    expect(await tiny(name)).toContain("÷");
   },
   150_000,
 );
+
+test("kurier bench end-to-end --postgres runs on a database of that server and leaves none behind, and no other takes it", async () => {
+  const { url } = await sharedParts();
+  const sql = openSql({ url, name: "test-bench", connections: 1 });
+  try {
+    expect(await tiny("end-to-end", "--postgres", url)).toContain("÷");
+    expect(await sql`select datname from pg_database where datname like 'kurier_bench_%'`).toEqual([]);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+  await expect(tiny("rows", "--postgres", url)).rejects.toThrow("rows runs on the embedded PostgreSQL only.");
+  await expect(tiny("end-to-end", "--postgres", "localhost")).rejects.toThrow("--postgres is a postgres:// URL.");
+}, 150_000);
