@@ -104,9 +104,18 @@ const auth: Envelope = (refusal, requestId) => {
 /** The code of RFC 6749 that a refusal has at OAuth. */
 export const oauthCodeOf = (name: ErrorName): string => OAUTH_CODES[name] ?? "invalid_request";
 
+/** RFC 6749, section 5.2: what a description must not hold. */
+const UNDESCRIBABLE = /[^\x20-\x21\x23-\x5B\x5D-\x7E]/g;
+
+/** There is no member for details beside a description, so that it names what is wrong itself. */
+const describedBy = ({ message, details }: Refusal): string =>
+  details.length === 0
+    ? message
+    : details.map((one) => (one.field === undefined ? one.message : `${one.field}: ${one.message}`)).join(" ");
+
 const oauth: Envelope = (refusal) => ({
   error: oauthCodeOf(refusal.reason),
-  error_description: refusal.message,
+  error_description: describedBy(refusal).replace(UNDESCRIBABLE, "'"),
 });
 
 const enterprise: Envelope = (refusal, requestId) => {

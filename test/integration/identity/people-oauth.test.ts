@@ -178,7 +178,10 @@ describe.each(serverForms)("the %s form", (form) => {
     const { verifier, challenge } = pkce();
     const code = await codeOf(challenge);
     const answer = await exchange({ code, code_verifier: verifier, ...changes });
-    expect([answer.status, answer.json]).toEqual([status, { error, error_description: expect.any(String) }]);
+    // RFC 6749, section 5.2: "Values for the "error_description" parameter MUST NOT include characters outside the set"
+    const said = expect.stringMatching(/^[\x20-\x21\x23-\x5B\x5D-\x7E]+$/);
+    expect([answer.status, answer.json]).toEqual([status, { error, error_description: said }]);
+    if (error === "invalid_request") expect(answer.json["error_description"]).toMatch(/^code_verifier: /);
     if (status === 401) expect(answer.headers.get("www-authenticate")).toBe('Basic realm="kurier"');
     expect(answer.headers.get("cache-control")).toBe("no-store");
   });
