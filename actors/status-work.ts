@@ -54,6 +54,15 @@ async function answered(
   return count;
 }
 
+/** Leases duties of a size and gives them to the actors of their documents. @returns how many were answered */
+async function judge(ports: StatusWorkPorts, size: "small" | "large"): Promise<number> {
+  const { duties } = ports.hand ?? newHand();
+  const asks = (await leaseDuties(ports, size)).map((duty) =>
+    give(duties.hold(duty), (held) => ports.actors.ask(ports.document, duty.id, "Judge", held)),
+  );
+  return answered(ports, "duties", asks);
+}
+
 const follow = ({ actors, document, message }: StatusWorkPorts, read: ReadStatus): Promise<unknown> =>
   read.subject === undefined
     ? actors.ask(message, keyOfStatus(read), "Settle", read)
@@ -74,17 +83,10 @@ export const STATUS_STEPS = {
     }
     return count;
   },
-  /** Received documents that are to be judged. */
-  duties: async (ports: StatusWorkPorts): Promise<number> => {
-    const { duties } = ports.hand ?? newHand();
-    return answered(
-      ports,
-      "duties",
-      (await leaseDuties(ports)).map((duty) =>
-        give(duties.hold(duty), (held) => ports.actors.ask(ports.document, duty.id, "Judge", held)),
-      ),
-    );
-  },
+  /** Received documents that are to be judged, but for large ones. */
+  duties: (ports: StatusWorkPorts): Promise<number> => judge(ports, "small"),
+  /** Large ones, which wait for room: whoever takes these takes no others, which would wait with them. */
+  largeDuties: (ports: StatusWorkPorts): Promise<number> => judge(ports, "large"),
   /** Received documents that could not be judged in time: said again and again until an operator has seen to them. */
   held: async (ports: StatusWorkPorts): Promise<number> => {
     await alertOverdueHeld(ports);
@@ -116,6 +118,8 @@ export const STATUS_STEPS = {
 interface Timing {
   /** How often it looks by itself. */
   readonly every_ms: number;
+  /** What wakes it before its time. */
+  readonly wokenBy?: DueStatusWork;
   /** What one of its batches may have made due. */
   readonly makesDue: readonly DueStatusWork[];
   /**
@@ -125,10 +129,11 @@ interface Timing {
   readonly abreast: number;
 }
 const TIMINGS: Readonly<Record<keyof typeof STATUS_STEPS, Timing>> = {
-  statuses: { every_ms: LIMITS.status_poll_ms, makesDue: [], abreast: 1 },
-  duties: { every_ms: LIMITS.status_poll_ms, makesDue: ["messages"], abreast: 2 },
+  statuses: { every_ms: LIMITS.status_poll_ms, wokenBy: "statuses", makesDue: [], abreast: 1 },
+  duties: { every_ms: LIMITS.status_poll_ms, wokenBy: "duties", makesDue: ["messages"], abreast: 2 },
+  largeDuties: { every_ms: LIMITS.status_poll_ms, wokenBy: "duties", makesDue: ["messages"], abreast: 2 },
   held: { every_ms: LIMITS.mls_decide_again_ms, makesDue: [], abreast: 1 },
-  messages: { every_ms: LIMITS.status_poll_ms, makesDue: [], abreast: 1 },
+  messages: { every_ms: LIMITS.status_poll_ms, wokenBy: "messages", makesDue: [], abreast: 1 },
   leases: { every_ms: LIMITS.service_lease_look_ms, makesDue: ["duties", "messages"], abreast: 1 },
   reports: { every_ms: LIMITS.report_look_ms, makesDue: ["messages"], abreast: 1 },
 };
@@ -148,7 +153,7 @@ export function startStatusWork(given: StatusWorkPorts): StatusWork {
   let stopping = false;
   const runners = names.flatMap((name) => createWatch(TIMINGS[name].abreast).map((wake) => ({ name, wake })));
   const poke = (due: DueStatusWork): void => {
-    for (const { name, wake } of runners) if (name === due) wake.poke();
+    for (const { name, wake } of runners) if (TIMINGS[name].wokenBy === due) wake.poke();
   };
   async function run({ name, wake }: { readonly name: keyof typeof STATUS_STEPS; readonly wake: Wake }): Promise<void> {
     while (!stopping) {

@@ -152,12 +152,19 @@ export const DELIVERY_LIMITS = {
   /** Rows of one kind of work taken at once, and deliveries of service messages at once on a node. */
   status_batch: 50,
   service_messages_concurrent: 4,
-  /** Received documents that are taken to be judged at once, with their payloads. */
+  /** Received documents that are taken to be judged at once: large ones apart from those that are not. */
   duties_taken_max: 16,
   /**
+   * Of these, and of all that a node is judging of one size, at most so many are of one firm: it never has both of
+   * those who take them. Ours.
+   */
+  duties_firm_max: 8,
+  /** Among so many that are due, the longest due ones, firms have their turns. Ours. */
+  duties_looked_max: 10_000,
+  /**
    * Part of the octets of the workers' queue, where they wait as well, that received documents may have that are
-   * unpacked to be judged; small ones (verdict_at_once_bytes_max) are not counted and wait for nobody. Where memory is
-   * ample 96 MiB, four of the largest: more than threads judge at once. Ours.
+   * unpacked to be judged; small ones (verdict_at_once_bytes_max) are not counted and do not wait behind these. Where
+   * memory is ample 96 MiB, four of the largest: more than threads judge at once. Ours.
    */
   judged_queue_share: 3 / 8,
   /** Part of these octets, and of those who wait for them, that is the most of one firm. Ours. */

@@ -130,6 +130,10 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "a document whose node died while it was judged must be judged by another before operators are told",
   },
   {
+    holds: 2 * LIMITS.duties_firm_max <= LIMITS.duties_taken_max,
+    because: "a firm's received documents leave room for another's among those that are taken to be judged",
+  },
+  {
     holds: LIMITS.outbound_connect_ms < LIMITS.outbound_total_ms,
     because: "a host that does not answer is told apart from one that is slow",
   },

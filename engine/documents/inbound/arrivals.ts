@@ -96,5 +96,6 @@ export function dutyOf(
         receiver,
         always: exchange.envelope?.mls.type === "ALWAYS_SEND",
         receivedAt,
+        payloadBytes: exchange.payload.length,
       };
 }

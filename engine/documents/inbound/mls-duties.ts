@@ -17,13 +17,13 @@ import { within } from "../../events/wake.js";
 import { buildMls } from "../../peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../peppol/responses/mls.js";
 import type { MlsCode, MlsIssue } from "../../peppol/responses/mls.js";
-import { openPayload, payloadLength } from "../../storage/payloads/payloads.js";
+import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { NewServiceMessage } from "../../storage/documents/service-messages.js";
 import { isPassing } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
-import { endDuty, oldestPendingMls, takeDuties } from "../../storage/documents/duties.js";
-import type { HeldEnd, TakenDuty } from "../../storage/documents/duties.js";
+import { endDuty, findDutyPayload, oldestPendingMls, takeDuties } from "../../storage/documents/duties.js";
+import type { DutySize, HeldEnd, TakenDuty } from "../../storage/documents/duties.js";
 import type { DocumentFinding, Validators } from "../accept/facts.js";
 import { keptFacts } from "../kept-facts.js";
 import { newServiceMessage } from "../provider.js";
@@ -119,22 +119,24 @@ function messageOf(
 
 /**
  * The verdict on the document of a duty. 20 KB in the database may be 21 MB, so that it is unpacked only where there is
- * room for it, and the room is its own for as long as a worker may hold it. A small one waits for nobody.
+ * room for it, and the room is its own for as long as a worker may hold it. A small one needs none.
  * @returns undefined where the verdict did not come in time
  * @throws Refusal TEMPORARY when too many wait for room, or the workers' queue is full
  */
 async function inspect(ports: Judging, duty: TakenDuty): Promise<DocumentVerdict | undefined> {
-  const { sealer, clock, room, validators } = ports;
+  const { sql, sealer, clock, room, validators } = ports;
   const { id, firmId, payload, declared, receivedAt } = duty;
   if (payload === undefined) return undefined;
   const until = clock.monotonic() + LIMITS.status_validation_ms;
-  const length = await payloadLength(sealer, id, payload.keyId, payload.sealed);
+  const stored = await findDutyPayload(sql, { id, sealedBytes: payload.sealedBytes });
+  if (stored === undefined) return undefined;
   const inspected = async (): Promise<DocumentVerdict | undefined> => {
-    const taken = length > LIMITS.verdict_at_once_bytes_max ? await room.take(length, firmId) : undefined;
+    const isLarge = payload.bytes > LIMITS.verdict_at_once_bytes_max;
+    const taken = isLarge ? await room.take(payload.bytes, firmId) : undefined;
     try {
       // Its lease may be over, and somebody else judges it.
       if (clock.monotonic() >= until) return undefined;
-      const plain = await openPayload(sealer, id, payload.keyId, payload.sealed);
+      const plain = await openPayload(sealer, id, stored.keyId, stored.sealed);
       return await verdictOn(validators, plain, declared, { fairnessKey: `received/${firmId}`, receivedAt });
     } finally {
       taken?.giveBack();
@@ -255,12 +257,15 @@ async function judge(ports: Judging, duty: TakenDuty): Promise<void> {
   }
 }
 
-/** Leases the duties whose time has come to this node. A lease that ends with its node is taken again. */
-export const leaseDuties = ({
-  sql,
-  owner,
-}: Pick<DutyPorts, "sql"> & { readonly owner: string }): Promise<readonly TakenDuty[]> =>
-  takeDuties(sql, { owner, lease_ms: LIMITS.status_lease_ms, limit: LIMITS.duties_taken_max });
+/**
+ * Leases duties of a size whose time has come to this node. A lease that ends with its node is taken again.
+ * @param size  @default small
+ */
+export const leaseDuties = (
+  { sql, owner }: Pick<DutyPorts, "sql"> & { readonly owner: string },
+  size: DutySize = "small",
+): Promise<readonly TakenDuty[]> =>
+  takeDuties(sql, { owner, lease_ms: LIMITS.status_lease_ms, limit: LIMITS.duties_taken_max, size });
 
 /** Sets mls_pending_oldest_seconds before an exposition. */
 export async function observePendingMls(ports: {

@@ -21,6 +21,8 @@ export interface NewDuty {
   /** Whether it wants to be told of successes too. */
   readonly always: boolean;
   readonly receivedAt: Instant;
+  /** Octets of the document. */
+  readonly payloadBytes: number;
 }
 
 export const dutyJson = (id: string, duty: NewDuty): Json => ({
@@ -32,6 +34,7 @@ export const dutyJson = (id: string, duty: NewDuty): Json => ({
   always: duty.always,
   received_at: isoInstant(duty.receivedAt),
   next_at: isoInstant(duty.receivedAt),
+  payload_bytes: duty.payloadBytes,
 });
 
 /** A received document whose status is to be decided, under lease. */
@@ -55,11 +58,12 @@ export interface TakenDuty {
   readonly kind: "business" | "invoice_response";
   /** Whether its firm does not see it yet. */
   readonly held: boolean;
-  /** Undefined when the payload is gone. */
-  readonly payload: { readonly keyId: string; readonly sealed: Buffer } | undefined;
+  /** How many octets it has, and as it is stored; they are read apart. Undefined when the payload is gone. */
+  readonly payload: { readonly bytes: number; readonly sealedBytes: number } | undefined;
 }
 
-interface DutyRow extends ColumnPiece {
+interface DutyRow {
+  readonly id: string;
   readonly firm_id: string;
   readonly sbdh_instance_id: string;
   readonly document_type_id: string;
@@ -69,7 +73,10 @@ interface DutyRow extends ColumnPiece {
   readonly acknowledged: boolean;
   readonly is_response: boolean;
   readonly held: boolean;
-  readonly payload_key_id: string | null;
+  readonly has_payload: boolean;
+  /** Null of a response that the release before has stored. */
+  readonly payload_bytes: number | null;
+  readonly sealed_bytes: number | null;
   readonly process_id: string;
   readonly document_sender: string;
   readonly document_receiver: string;
@@ -91,23 +98,56 @@ const takenOf = (row: DutyRow): TakenDuty => ({
   acknowledged: row.acknowledged,
   kind: row.is_response ? "invoice_response" : "business",
   held: row.held,
-  payload:
-    row.payload_key_id === null || row.sealed === null ? undefined : { keyId: row.payload_key_id, sealed: row.sealed },
+  payload: row.has_payload
+    ? { bytes: row.payload_bytes ?? LIMITS.as4_payload_bytes_max, sealedBytes: row.sealed_bytes ?? 0 }
+    : undefined,
 });
 
-/** Leases due duties, longest due first; what is due, and for how long a lease holds, is database time. */
+/** Which documents are taken: those that are unpacked within a room of their own, or the others. */
+export type DutySize = "small" | "large";
+
+/**
+ * Leases due duties, one of each firm in turn, the longest due first. Of a firm at most LIMITS.duties_firm_max of a
+ * size are under lease of an owner. What is due, and for how long a lease holds, is database time.
+ */
 export async function takeDuties(
   sql: Sql,
-  request: { readonly owner: string; readonly lease_ms: number; readonly limit: number },
+  request: { readonly owner: string; readonly lease_ms: number; readonly limit: number; readonly size: DutySize },
 ): Promise<TakenDuty[]> {
-  const payload = sql`d.payload_sealed`;
   const rows = await sql<DutyRow[]>`
-    select d.id, d.firm_id, d.sbdh_instance_id, d.document_type_id, d.receiver, d.always, d.received_at, d.acknowledged,
-      d.is_response, d.held, d.payload_key_id, d.process_id, d.document_sender, d.document_receiver,
-      ${columnPiece(sql, payload)}
-    from take_mls_duties(${request.owner}, ${request.lease_ms}, ${request.limit}) as d ${columnJoin(sql, payload)}`;
-  return (await joinColumnPieces(rows)).map(takenOf);
+    select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response,
+      held, has_payload, payload_bytes, sealed_bytes, process_id, document_sender, document_receiver
+    from claim_mls_duties(${request.owner}, ${request.lease_ms}, ${request.limit}, ${LIMITS.duties_firm_max},
+      ${LIMITS.duties_looked_max}, ${LIMITS.verdict_at_once_bytes_max}, ${request.size === "large"})`;
+  return rows.map(takenOf);
 }
+
+/** A stored payload under the key that seals it. */
+interface DutyPayload {
+  readonly keyId: string;
+  readonly sealed: Buffer;
+}
+
+/** The payload of a document that is to be judged; undefined when it is gone. */
+export const findDutyPayload = batched<{ readonly id: string; readonly sealedBytes: number }, DutyPayload | undefined>(
+  async (sql, items) => {
+    const ids = items.map(({ id }) => id);
+    const sealed = sql`d.sealed`;
+    const rows = await sql<(ColumnPiece & { readonly key_id: string })[]>`
+      select d.id, d.key_id, ${columnPiece(sql, sealed)}
+      from (
+        select document_id as id, key_id, sealed from payload where document_id = any (${ids}::uuid[])
+        union all
+        select id, payload_key_id, payload_sealed from inbound_status where id = any (${ids}::uuid[])
+      ) as d ${columnJoin(sql, sealed)}`;
+    const byId = new Map((await joinColumnPieces(rows)).map((row) => [row.id, row]));
+    return ids.map((id) => {
+      const row = byId.get(id);
+      return row?.sealed == null ? undefined : { keyId: row.key_id, sealed: row.sealed };
+    });
+  },
+  { max: LIMITS.read_batch, bytes: ({ sealedBytes }) => sealedBytes },
+);
 
 /** What becomes of the held document that a duty is about. */
 export interface HeldEnd {

@@ -67,17 +67,6 @@ export async function packPayload(
 }
 
 /**
- * How long a sealed payload will be. It is opened for that and not unpacked: it is small beside what it unpacks to.
- * @throws Error as openPayload does
- */
-export async function payloadLength(sealer: Sealer, id: string, keyId: string, sealed: Uint8Array): Promise<number> {
-  const compressed = await sealer.openInSlices(keyId, sealed, id);
-  const length = plainLength(compressed);
-  freeOctets(compressed);
-  return length;
-}
-
-/**
  * The exact bytes that were sealed.
  * @throws Error when the key is unknown, or the bytes or their id are not those that were sealed
  */

@@ -192,6 +192,7 @@ async function received(owed = true): Promise<string> {
           receiver: "0242:000777" as ParticipantId,
           always: true,
           receivedAt: clock.now(),
+          payloadBytes: 1_000,
         }
       : undefined,
   });

@@ -182,7 +182,8 @@ export class Arrivals {
   }
 
   async #judge(): Promise<void> {
-    while ((await STATUS_STEPS.duties(this.#bench.node)) > 0);
+    const node = this.#bench.node;
+    while ((await STATUS_STEPS.duties(node)) + (await STATUS_STEPS.largeDuties(node)) > 0);
   }
 
   /** What a firm does not see it cannot confirm: then nothing happens. */
