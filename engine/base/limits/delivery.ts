@@ -162,9 +162,10 @@ export const DELIVERY_LIMITS = {
   /** Among so many that are due, the longest due ones, firms have their turns. Ours. */
   duties_looked_max: 10_000,
   /**
-   * Part of the octets of the workers' queue, where they wait as well, that received documents may have that are
-   * unpacked to be judged; small ones (verdict_at_once_bytes_max) are not counted and do not wait behind these. Where
-   * memory is ample 96 MiB, four of the largest: more than threads judge at once. Ours.
+   * Part of the octets of the workers' queue, where they wait as well, that received documents may have that are read
+   * and unpacked to be judged: as they are stored, twice, and unpacked, then unpacked alone. Small ones
+   * (verdict_at_once_bytes_max) are not counted and do not wait behind these. Where memory is ample 96 MiB, four of the
+   * largest that shrink well: more than threads judge at once. Ours.
    */
   judged_queue_share: 3 / 8,
   /** Part of these octets, and of those who wait for them, that is the most of one firm. Ours. */

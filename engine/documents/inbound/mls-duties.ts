@@ -12,6 +12,7 @@ import type { Log } from "../../base/log.js";
 import { budget } from "../../base/memory/budgets.js";
 import { createOctets } from "../../base/memory/octets.js";
 import type { Octets } from "../../base/memory/octets.js";
+import { freeOctets } from "../../base/memory/release.js";
 import type { Metrics } from "../../base/metrics.js";
 import { within } from "../../events/wake.js";
 import { buildMls } from "../../peppol/responses/mls-builder.js";
@@ -43,7 +44,7 @@ export interface DutyPorts {
   readonly metrics: Metrics;
   readonly validators: Validators;
   readonly provider: Provider;
-  /** Octets of large documents that are unpacked to be judged; others wait. @default a part of the workers' queue */
+  /** Octets that large documents have that are read to be judged; others wait. @default a part of the workers' queue */
   readonly judged_bytes_max?: number;
 }
 
@@ -118,25 +119,40 @@ function messageOf(
 }
 
 /**
- * The verdict on the document of a duty. 20 KB in the database may be 21 MB, so that it is unpacked only where there is
- * room for it, and the room is its own for as long as a worker may hold it. A small one needs none.
+ * What a document has in memory at the most: as it is stored, opened beside that, and unpacked. 20 KB in the database
+ * may be 21 MB, and 15 MB that do not shrink are 45.
+ */
+const bytesOf = ({ bytes, sealedBytes }: NonNullable<TakenDuty["payload"]>): number => bytes + 2 * sealedBytes;
+
+/** Reads and unpacks. @returns undefined when it is gone */
+async function unpack({ sql, sealer }: DutyPorts, id: string, sealedBytes: number): Promise<Buffer | undefined> {
+  const payload = await findDutyPayload(sql, { id, sealedBytes });
+  if (payload === undefined) return undefined;
+  const plain = await openPayload(sealer, id, payload.keyId, payload.sealed);
+  freeOctets(payload.sealed);
+  return plain;
+}
+
+/**
+ * The verdict on the document of a duty. A large one is read only where there is room for it, and the room is its own
+ * for as long as a worker may hold it. A small one needs none.
  * @returns undefined where the verdict did not come in time
  * @throws Refusal TEMPORARY when too many wait for room, or the workers' queue is full
  */
 async function inspect(ports: Judging, duty: TakenDuty): Promise<DocumentVerdict | undefined> {
-  const { sql, sealer, clock, room, validators } = ports;
+  const { clock, room, validators } = ports;
   const { id, firmId, payload, declared, receivedAt } = duty;
   if (payload === undefined) return undefined;
   const until = clock.monotonic() + LIMITS.status_validation_ms;
-  const stored = await findDutyPayload(sql, { id, sealedBytes: payload.sealedBytes });
-  if (stored === undefined) return undefined;
   const inspected = async (): Promise<DocumentVerdict | undefined> => {
     const isLarge = payload.bytes > LIMITS.verdict_at_once_bytes_max;
-    const taken = isLarge ? await room.take(payload.bytes, firmId) : undefined;
+    const taken = isLarge ? await room.take(bytesOf(payload), firmId) : undefined;
     try {
       // Its lease may be over, and somebody else judges it.
       if (clock.monotonic() >= until) return undefined;
-      const plain = await openPayload(sealer, id, stored.keyId, stored.sealed);
+      const plain = await unpack(ports, id, payload.sealedBytes);
+      if (plain === undefined) return undefined;
+      taken?.resize(plain.length);
       return await verdictOn(validators, plain, declared, { fairnessKey: `received/${firmId}`, receivedAt });
     } finally {
       taken?.giveBack();

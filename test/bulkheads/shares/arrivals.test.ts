@@ -1,8 +1,8 @@
 /**
- * Who is judged next of the documents that have arrived. Duties are leased by
+ * Who is judged next of the documents that have arrived, and what they have in memory meanwhile. Duties are leased by
  * hand where only the order counts; elsewhere validators hold large documents for as long as the test wants.
  */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { startStatusWork, STATUS_STEPS } from "../../../actors/status-work.js";
@@ -55,10 +55,11 @@ const invoice = (receiver: ParticipantId): Buffer =>
     }),
   );
 const LARGE = 2 * LIMITS.verdict_at_once_bytes_max;
-/** What makes an invoice large: blanks, which shrink to nothing. */
+/** What makes an invoice large: blanks, which shrink to nothing, or a comment of digits, which keeps half of itself. */
 const FILLINGS = {
   small: () => Buffer.alloc(0),
   blanks: () => Buffer.alloc(LARGE, " "),
+  digits: () => Buffer.from(`<!--${randomBytes(LARGE / 2).toString("hex")}-->`),
 };
 type Filling = keyof typeof FILLINGS;
 
@@ -88,6 +89,7 @@ const stateOf = async (id: string): Promise<unknown> =>
 function holdingNode(judged_bytes_max: number) {
   // Bounded by the documents of a test.
   const held: (() => void)[] = [];
+  const seen = { most: 0 };
   const node = statusNode({
     ...bench.ports,
     judged_bytes_max,
@@ -97,12 +99,13 @@ function holdingNode(judged_bytes_max: number) {
         if (payload.length > LARGE)
           await new Promise<void>((go) => {
             held.push(go);
+            seen.most = Math.max(seen.most, held.length);
           });
         return bench.ports.validators.inspect(payload, options);
       },
     },
   });
-  return { node, held, go: () => held.shift()?.() };
+  return { node, held, seen, go: () => held.shift()?.() };
 }
 
 test.each([
@@ -153,6 +156,38 @@ test("a small document is judged while large ones of any number of firms wait fo
   );
   await work.stop();
 });
+
+test("a document that waits for room is not read before there is some", async () => {
+  const { node, held, go } = holdingNode(LARGE);
+  const ids = await receive(BUSY, 2, "blanks");
+  const judged = STATUS_STEPS.largeDuties(node);
+  await eventually("one of them is being judged", () => held.length === 1);
+  await db.sql`delete from payload where document_id = any (${[...ids]}::uuid[])`;
+  go();
+  expect([await judged, held]).toEqual([2, []]);
+  expect((await Promise.all(ids.map(stateOf))).toSorted()).toEqual(["HELD", "RECEIVED"]);
+});
+
+test.each([
+  ["shrink to nothing are judged", "blanks", 2],
+  ["do not shrink are not", "digits", 1],
+] as const)(
+  "room is for documents as they are stored, too: two that %s beside each other",
+  async (_, filling, most) => {
+    const { node, held, seen, go } = holdingNode(2.5 * LARGE);
+    await receive(BUSY, 1, filling);
+    await receive(QUIET, 1, filling);
+    const judged = STATUS_STEPS.largeDuties(node);
+    await eventually("as many as may be are being judged", () => held.length >= most);
+    await receive(QUIET, 1, filling);
+    expect(await STATUS_STEPS.largeDuties(bench.node), "one more, on a node of its own").toBe(1);
+    for (let i = 0; i < 2; i += 1) {
+      await eventually("one of them is being judged", () => held.length > 0);
+      go();
+    }
+    expect([await judged, seen.most]).toEqual([2, most]);
+  },
+);
 
 test("a document that the release before has stored, whose duty has no length, is judged within the room", async () => {
   const [id = ""] = await receive(BUSY, 1, "small");
