@@ -1,7 +1,8 @@
 /** The erasure of a firm. */
 import type { Clock } from "../base/clock.js";
 import type { FirmId } from "../base/ids.js";
-import { closeFirm, eraseFirmRows, leavesRows, owesAnswers } from "../storage/identity/erasure.js";
+import { outboundMove } from "../lifecycle/document.js";
+import { cancelWaiting, closeFirm, eraseFirmRows, leavesRows, owesAnswers } from "../storage/identity/erasure.js";
 import type { FirmKeyFiles } from "../storage/keyring/firm-key-files.js";
 import type { FirmClosure } from "../storage/identity/erasure.js";
 import type { Sql } from "../storage/sql.js";
@@ -11,7 +12,18 @@ interface ErasurePorts {
   readonly sql: Sql;
   readonly clock: Clock;
   /** Where firms have keys of their own. @default they have none */
-  readonly firmKeys?: Pick<FirmKeyFiles, "erase"> | undefined;
+  readonly firmKeys?: Pick<FirmKeyFiles, "erase" | "isErased"> | undefined;
+}
+
+/**
+ * Ends what a database from before an erasure has waiting: what is staged or scheduled waits for months, and nobody can
+ * open it.
+ */
+async function endUnopenable(sql: Sql, firmId: FirmId): Promise<void> {
+  const move = outboundMove("queued", "cancelled");
+  if (move === undefined) throw new Error("a queued document cannot be cancelled");
+  const reason = "Its firm was erased, and its key with it: nobody can open it any more.";
+  await cancelWaiting(sql, firmId, { document: move.to, item: "cancelled", reason });
 }
 
 /**
@@ -23,6 +35,7 @@ export async function eraseFirm(
   { sql, clock, firmKeys }: ErasurePorts,
   firmId: FirmId,
 ): Promise<{ readonly closure: FirmClosure; readonly rows: number }> {
+  if (firmKeys?.isErased(firmId) === true) await endUnopenable(sql, firmId);
   if (await owesAnswers(sql, firmId)) return { closure: "under_way", rows: 0 };
   const closure = await closeFirm(sql, firmId, clock.now(), stampOf(OPERATOR, clock));
   let rows = 0;

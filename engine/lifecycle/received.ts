@@ -7,7 +7,7 @@ export type ReceivedState = (typeof RECEIVED_STATES)[number];
 
 /**
  * Every state; the first and the last are the provider's own. REFUSED: its sender's provider was told that it is
- * rejected.
+ * rejected, or nobody can open it any more.
  */
 export const INBOUND_STATES = ["HELD", ...RECEIVED_STATES, "REFUSED"] as const;
 export type InboundState = (typeof INBOUND_STATES)[number];

@@ -11,6 +11,7 @@ import { boxMove } from "../../lifecycle/box.js";
 import type { BoxOutboundState, BoxTrigger } from "../../lifecycle/box.js";
 import { endBoxDispatch } from "../../storage/box/claims.js";
 import type { ClaimedItem } from "../../storage/box/claims.js";
+import { FirmKeyGone } from "../../storage/keyring/firm-key-files.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
@@ -31,21 +32,31 @@ export interface BoxDispatchPorts {
   readonly accept: (id: DocumentId, request: SendRequest) => Promise<unknown>;
 }
 
-/** Refusals after which the same document may be taken in a moment. */
-const PASSING: ReadonlySet<ErrorName> = new Set(["TEMPORARY", "SAPI-PROC-002"]);
+/** What a refusal makes of the item, where it is not about the document itself. */
+const TRIGGERS: Partial<Readonly<Record<ErrorName, BoxTrigger>>> = {
+  // The same document may be taken in a moment.
+  TEMPORARY: "postponed",
+  "SAPI-PROC-002": "postponed",
+  RECIPIENT_CAPABILITY: "failed",
+  FIRM_FORBIDDEN: "failed",
+};
 
-/**
- * What a refusal makes of the item. What the rules refuse is kept as a document, which decides; so this counts only
- * where none was kept.
- */
-const triggerOf = (reason: ErrorName): BoxTrigger =>
-  PASSING.has(reason) ? "postponed" : reason === "RECIPIENT_CAPABILITY" ? "failed" : "rules_refused";
+/** What the rules refuse is kept as a document, which decides; so this counts only where none was kept. */
+const triggerOf = (reason: ErrorName): BoxTrigger => TRIGGERS[reason] ?? "rules_refused";
 
 /** Why an item does not leave that nobody may send any more. */
 const NOT_ALLOWED = new Refusal("FIRM_FORBIDDEN", [], {
   message:
     "The key that asked for this item or the consent behind it has ended, or its sender is the firm's participant no more. Ask for it again with a key that may send.",
 });
+
+/** Why an item does not leave that nobody can open or seal any more, in a database from before an erasure. */
+const FIRM_GONE = new Refusal("FIRM_FORBIDDEN", [], {
+  message: "The firm of this item was erased, and its key with it: nobody can open it any more.",
+});
+
+const isOfErased = (error: unknown): boolean =>
+  error instanceof FirmKeyGone || (error instanceof Refusal && error.reason === "TOKEN_INVALID");
 
 async function requestOf({ sealer, clock }: BoxDispatchPorts, item: ClaimedItem): Promise<SendRequest> {
   const payload = await openPayload(sealer, boxContext(item.id), item.payloadKeyId, item.payloadSealed);
@@ -75,6 +86,7 @@ async function refusalOf(ports: BoxDispatchPorts, item: ClaimedItem): Promise<Re
     await ports.accept(item.documentId, await requestOf(ports, item));
     return undefined;
   } catch (error) {
+    if (isOfErased(error)) return FIRM_GONE;
     if (error instanceof Refusal) return error;
     ports.log.error("box.dispatch_failed", { documentId: item.documentId, ...errorFields(error) });
     return new Refusal("TEMPORARY");
@@ -89,7 +101,7 @@ export async function dispatchItem(ports: BoxDispatchPorts, item: ClaimedItem): 
   const refusal = await refusalOf(ports, item);
   if (refusal === undefined) return;
   const { reason } = refusal;
-  const trigger = reason === "FIRM_FORBIDDEN" ? "failed" : triggerOf(reason);
+  const trigger = triggerOf(reason);
   const move = boxMove("sending", trigger);
   if (move === undefined) throw new Error(`${trigger} ends no dispatch`);
   const { status, enterprise, retryable } = ERRORS[reason];

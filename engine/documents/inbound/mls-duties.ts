@@ -18,6 +18,7 @@ import { within } from "../../events/wake.js";
 import { buildMls } from "../../peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../peppol/responses/mls.js";
 import type { MlsCode, MlsIssue } from "../../peppol/responses/mls.js";
+import { FirmKeyGone } from "../../storage/keyring/firm-key-files.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { NewServiceMessage } from "../../storage/documents/service-messages.js";
@@ -161,6 +162,13 @@ async function inspect(ports: Judging, duty: TakenDuty): Promise<DocumentVerdict
   return within(inspected(), LIMITS.status_validation_ms, undefined);
 }
 
+const refusedFor = (findings: readonly DocumentFinding[]): HeldEnd => ({
+  to: receivedLifecycle.HELD.rules_refused.to,
+  findings: findings
+    .slice(0, LIMITS.mls_issues_max)
+    .map(({ ruleId, layer, severity, location, message }) => ({ ruleId, layer, severity, location, message })),
+});
+
 /**
  * What becomes of a held document: its firm sees it, with what lists show of it, which nobody knew before its verdict;
  * or never does.
@@ -170,13 +178,7 @@ async function heldEnd(
   duty: TakenDuty,
   { valid, findings, facts }: DocumentVerdict,
 ): Promise<HeldEnd> {
-  if (!valid)
-    return {
-      to: receivedLifecycle.HELD.rules_refused.to,
-      findings: findings
-        .slice(0, LIMITS.mls_issues_max)
-        .map(({ ruleId, layer, severity, location, message }) => ({ ruleId, layer, severity, location, message })),
-    };
+  if (!valid) return refusedFor(findings);
   const { to } = receivedLifecycle.HELD.rules_passed;
   if (facts === undefined) return { to };
   const sealer = await ports.sealer.forFirm(duty.firmId);
@@ -253,6 +255,24 @@ async function putOff(ports: DutyPorts, duty: TakenDuty, now: Instant): Promise<
   await endDuty(ports.sql, duty.id, { wait_ms: wait });
 }
 
+const FIRM_ERASED: readonly DocumentFinding[] = [
+  {
+    ruleId: "ENGINE-FIRM-ERASED",
+    layer: "peppol",
+    severity: "fatal",
+    location: "",
+    message: "The firm was erased, and its key with it: nobody can open the document any more.",
+  },
+];
+
+/**
+ * In a database from before an erasure nobody opens what a firm received, and its firm never sees what is held. Nothing
+ * is said of it: after a restore nobody knows what was said of it before.
+ */
+async function endForGood({ sql }: DutyPorts, { id, held }: TakenDuty): Promise<void> {
+  await endDuty(sql, id, held ? { document: refusedFor(FIRM_ERASED) } : {});
+}
+
 /**
  * Makes what judges a received document and decides what is said of it. It runs in the turn of the document's actor,
  * under the duty's lease.
@@ -269,7 +289,7 @@ async function judge(ports: Judging, duty: TakenDuty): Promise<void> {
   } catch (error) {
     if (!(error instanceof Refusal))
       ports.log.error("inbound.verdict_failed", { documentId: duty.id, ...errorFields(error) });
-    await putOff(ports, duty, ports.clock.now());
+    await (error instanceof FirmKeyGone ? endForGood(ports, duty) : putOff(ports, duty, ports.clock.now()));
   }
 }
 

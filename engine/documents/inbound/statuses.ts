@@ -25,6 +25,7 @@ import { providerDigits } from "../../peppol/seats.js";
 import type { NewEvent } from "../../storage/documents/documents.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import { factDigests } from "../../storage/keyring/facts.js";
+import { FirmKeyGone } from "../../storage/keyring/firm-key-files.js";
 import { SEALED_WORDS, sealWords } from "../../storage/keyring/words.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
@@ -457,6 +458,10 @@ async function keepsRules(validators: Validators, status: PendingStatus, payload
   return inspected.valid;
 }
 
+/** What could not be fetched is fetched later, but for what nobody will ever open: its firm's key is gone. */
+const unopened = (error: unknown): Said =>
+  error instanceof FirmKeyGone ? { kind: "unreadable", fault: "its firm was erased" } : { kind: "unread" };
+
 async function readStatus(
   { sql, sealer, log, validators }: StatusReadPorts,
   status: PendingStatus,
@@ -476,7 +481,7 @@ async function readStatus(
     return { status, said, subject: (await findTarget({ sql, sealer }, status, said))?.id };
   } catch (error) {
     log.error("statuses.unreadable", errorFields(error));
-    return { status, said: { kind: "unread" }, subject: undefined };
+    return { status, said: unopened(error), subject: undefined };
   }
 }
 

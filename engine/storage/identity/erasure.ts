@@ -3,6 +3,8 @@ import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import type { BoxOutboundState } from "../../lifecycle/box.js";
+import type { OutboundState } from "../../lifecycle/document.js";
 import type { Sql } from "../sql.js";
 import { stampParameter } from "./audit.js";
 import type { AuditStamp } from "./audit.js";
@@ -15,6 +17,34 @@ export async function closeFirm(sql: Sql, firmId: FirmId, now: Instant, audit: A
   const [row] = await sql<{ readonly outcome: FirmClosure }[]>`
     select close_firm(${firmId}, ${isoInstant(now)}, ${stampParameter(sql, audit)}) as outcome`;
   return row?.outcome ?? "missing";
+}
+
+/** How what waits under a key that is gone ends. */
+interface GoneEnd {
+  /** Of documents that wait to be sent. */
+  readonly document: OutboundState;
+  /** Of items of the Box. */
+  readonly item: BoxOutboundState;
+  readonly reason: string;
+}
+
+/** Cancels what waits for its hour or for somebody who sends it. What was handed over ends with its own attempts. */
+export async function cancelWaiting(sql: Sql, firmId: FirmId, { document, item, reason }: GoneEnd): Promise<void> {
+  await sql`
+    with items as (
+      update box_item as i
+      set status = ${item}, version = i.version + 1, tries = 0, due_at = null, last_error = null,
+        cancelled_at = clock_timestamp(), status_since = clock_timestamp(),
+        updated_at = greatest(i.updated_at, clock_timestamp())
+      where i.firm_id = ${firmId} and i.status in ('ready', 'scheduled', 'retrying')
+        and not exists (select 1 from document as d where d.id = i.document_id)
+      returning i.id, i.version, i.status, i.updated_at
+    ), told as (
+      insert into box_event (item_id, version, kind, status, actor_type, detail, occurred_at)
+      select items.id, items.version, 'cancel', items.status, 'operator', ${reason}, items.updated_at from items
+    )
+    select cancel_held(d.id, d.firm_id, null, ${sql.json({ status: document, reason })}, new_row_id(), null, null)
+    from document as d where d.firm_id = ${firmId} and d.staged = 'held'`;
 }
 
 /** Whether an answer of a firm is still on its way: it is sealed under the firm's key where firms have keys. */

@@ -60,6 +60,8 @@ export interface FirmKeyFiles {
   readonly replace: (firmId: FirmId, key: WrappedKey) => Promise<void>;
   /** Removes a firm's key for ever, also from a directory into which an old copy is put. Safe to repeat. */
   readonly erase: (firmId: FirmId) => Promise<void>;
+  /** Whether a firm's key was removed: what it sealed is opened by nobody. */
+  readonly isErased: (firmId: FirmId) => boolean;
   /** Firms that have a key, in any order. */
   readonly list: () => AsyncIterable<FirmId>;
 }
@@ -105,8 +107,9 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
   const root = resolve(text.replace(/^file:(?:\/\/(?=\/))?/, ""));
   const pathOf = (firmId: FirmId): string => join(root, `${firmId}${KEY}`);
   const graveOf = (firmId: FirmId): string => join(root, `${firmId}.erased`);
+  const isErased = (firmId: FirmId): boolean => existsSync(graveOf(firmId));
   const refuseErased = (firmId: FirmId): void => {
-    if (existsSync(graveOf(firmId))) throw new FirmKeyGone(firmId);
+    if (isErased(firmId)) throw new FirmKeyGone(firmId);
   };
 
   /** A link is exclusive and shows the whole file or none: a crash leaves a draft, and never half a key. */
@@ -127,7 +130,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
 
   /** A grave that was dug meanwhile wins, so that no erased key comes back. */
   async function settle(firmId: FirmId): Promise<void> {
-    if (!existsSync(graveOf(firmId))) return;
+    if (!isErased(firmId)) return;
     await rm(pathOf(firmId), { force: true });
     await syncPath(root);
     refuseErased(firmId);
@@ -213,6 +216,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
         await rm(pathOf(firmId), { force: true });
         await syncPath(root);
       }),
+    isErased,
     list: async function* () {
       for await (const { name } of await opendir(root)) {
         const firmId = name.endsWith(KEY) ? parseFirmId(name.slice(0, -KEY.length)) : undefined;
