@@ -3,7 +3,8 @@ import { Refusal } from "../../base/errors.js";
 import type { ErrorDetail } from "../../base/errors.js";
 import { parseParticipantId } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
-import { byForm, NO_SLOVAK_ID, plainId, slovakTaxId } from "../../invoices/connector/slovak-ids.js";
+import { byForm, plainId, slovakTaxId, TAX_ID_FAULTS } from "../../invoices/connector/slovak-ids.js";
+import type { TaxIdFault } from "../../invoices/connector/slovak-ids.js";
 import type { CompanyKey } from "../../storage/identity/directory.js";
 import type { RecipientResolution } from "../accept/request.js";
 
@@ -98,16 +99,15 @@ async function companyOf(
  * all. A directory that does not answer stops nobody whose recipient is known without it. @throws Refusal TEMPORARY
  */
 export async function recipientOf(port: DirectoryPort, named: NamedRecipient): Promise<Found> {
-  const { recipient, movedTo, isStrange } = byForm(named);
-  const memberOf = (field: string): string => (field === `recipient.${movedTo ?? ""}` ? "recipient.taxId" : field);
+  const { recipient, memberOf, fault } = byForm(named);
   const made = madeBy(recipient);
   const isNamed = recipient.networkId !== undefined && made !== undefined;
   // Beside a participant id the other ids are the program's own word, whatever their form.
-  if (isStrange && !isNamed)
-    return { participant: undefined, resolution: "declared", recipient, memberOf, faults: [STRANGE_TAX_ID] };
+  if (fault !== undefined && !isNamed)
+    return { participant: undefined, resolution: "declared", recipient, memberOf, faults: [strangeTaxId(fault)] };
   const isNeeded = made === undefined || recipient.name === undefined;
   const company = await companyOf(port, keysOf(recipient, made), isNeeded);
-  const faults = faultsOf(recipient, made, company).map((fault) => ({ ...fault, field: memberOf(fault.field) }));
+  const faults = faultsOf(recipient, made, company).map((found) => ({ ...found, field: memberOf(found.field) }));
   const participant = isNamed ? made : (company?.participantId ?? made);
   return {
     participant: faults.length === 0 ? participant : undefined,
@@ -166,13 +166,13 @@ function unknownRecipient(recipient: NamedRecipient): Fault {
   };
 }
 
-/** The finding of a taxId by whose form nobody can be found. */
-const STRANGE_TAX_ID: Fault = {
+/** The finding of a taxId by which nobody can be found. */
+const strangeTaxId = (fault: TaxIdFault): Fault => ({
   field: "recipient.taxId",
-  ruleId: "RECIPIENT-TAX-ID",
+  ruleId: fault === "form" ? "RECIPIENT-TAX-ID" : "RECIPIENT-CONFLICT",
   severity: "fatal",
-  message: `No Slovak company has this id. ${NO_SLOVAK_ID}`,
-};
+  message: `${fault === "form" ? "No Slovak company has this id. " : ""}${TAX_ID_FAULTS[fault]}`,
+});
 
 /** What to do where nobody is known, or too many. */
 export const NAME_THE_RECIPIENT = "Name the recipient by networkId, its participant id, or by another of its ids.";

@@ -15,9 +15,15 @@ const FORMS = [
   ["vatId", /^SK\d{10}$/u],
 ] as const;
 
-/** What is said of a taxId that is none of them. */
-export const NO_SLOVAK_ID =
-  "In Slovakia it must be a tax id (10 digits), a company id (8 digits) or a VAT id (SK and 10 digits).";
+/** Why a taxId names nobody: it has none of the forms, or is another id than the one that its own member says. */
+export type TaxIdFault = "form" | "companyId" | "vatId";
+
+/** What is said of it. */
+export const TAX_ID_FAULTS = {
+  form: "In Slovakia it must be a tax id (10 digits), a company id (8 digits) or a VAT id (SK and 10 digits).",
+  companyId: "It is a company id, and companyId is another one: leave out the one that is not the recipient's.",
+  vatId: "It is a VAT id, and vatId is another one: leave out the one that is not the recipient's.",
+} as const satisfies Readonly<Record<TaxIdFault, string>>;
 
 /** An id as it is compared: without white space, in capitals. */
 export const plainId = (id: string): string => id.replace(/\s/gu, "").toUpperCase();
@@ -28,26 +34,32 @@ export const slovakTaxId = (id: string): string | undefined => /^(?:SK)?(\d{10})
 /** A recipient with each id under the member of which it has the form. */
 interface Sorted<Named> {
   readonly recipient: Named;
-  /** The member that only taxId has filled. */
-  readonly movedTo?: "companyId" | "vatId";
-  /** Whether taxId has none of the forms, or is another id than the one that its member says; it stays where it is. */
-  readonly isStrange: boolean;
+  /** The name in the body of a member of the recipient: that of one which only taxId has filled is taxId. */
+  readonly memberOf: (field: string) => string;
+  /** Undefined where there is none; a taxId with one stays where it is. */
+  readonly fault?: TaxIdFault;
 }
+
+const asNamed = (field: string): string => field;
+const movedTo =
+  (member: string) =>
+  (field: string): string =>
+    field === `recipient.${member}` ? "recipient.taxId" : field;
 
 /**
  * Moves the taxId of a Slovak recipient to the member of which it has the form. Other countries' ids are as they are.
  * @source spec/enterprise.md, Connector document: "taxId (company id, tax id or VAT id)"
  */
 export function byForm<Named extends NamedIds>(recipient: Named): Sorted<Named> {
-  const { taxId, ...others } = recipient;
-  if (recipient.country !== "SK" || typeof taxId !== "string") return { recipient, isStrange: false };
+  const { taxId } = recipient;
+  const asIs = { recipient, memberOf: asNamed };
+  if (recipient.country !== "SK" || typeof taxId !== "string") return asIs;
   const id = plainId(taxId);
   const member = FORMS.find(([, form]) => form.test(id))?.[0];
-  if (member === undefined) return { recipient, isStrange: true };
-  const moved = { ...others, [member]: id } as unknown as Named;
-  if (member === "taxId") return { recipient: moved, isStrange: false };
+  if (member === undefined) return { ...asIs, fault: "form" };
+  const moved = { recipient: { ...recipient, taxId: undefined, [member]: id }, memberOf: asNamed };
+  if (member === "taxId") return moved;
   const said = recipient[member];
-  if (said === undefined) return { recipient: moved, movedTo: member, isStrange: false };
-  const isSame = typeof said === "string" && plainId(said) === id;
-  return { recipient: isSame ? moved : recipient, isStrange: !isSame };
+  if (said === undefined) return { ...moved, memberOf: movedTo(member) };
+  return typeof said === "string" && plainId(said) === id ? moved : { ...asIs, fault: member };
 }

@@ -1,6 +1,6 @@
 /** What a document still lacks, what the builder says of it, and whether it comes to what the source states. */
 import { whyUnreadable } from "../../base/ids.js";
-import { byForm, NO_SLOVAK_ID, slovakTaxId } from "../connector/slovak-ids.js";
+import { byForm, slovakTaxId, TAX_ID_FAULTS } from "../connector/slovak-ids.js";
 import { invoiceOfBody, bodyField } from "../connector/to-invoice.js";
 import type { Draft, Party } from "../draft.js";
 import { centsText, exactOf, exactText, toCents } from "../exact.js";
@@ -30,14 +30,14 @@ export function judgeDocument(members: Collection, document: InvoiceObject, own:
   if (fault !== undefined) members.tell("INVALID", { field: "externalId", detail: `It ${fault}.` });
   compareSender(members, own);
   const problems = new Problems();
-  const { recipient, isStrange } = byForm(isObject(document["recipient"]) ? document["recipient"] : {});
-  if (isStrange && !members.head.has("recipient.networkId"))
-    members.tell("INVALID", { field: "recipient.taxId", detail: NO_SLOVAK_ID });
+  const { recipient, memberOf, fault: idFault } = byForm(isObject(document["recipient"]) ? document["recipient"] : {});
+  if (idFault !== undefined && !members.head.has("recipient.networkId"))
+    members.tell("INVALID", { field: "recipient.taxId", detail: TAX_ID_FAULTS[idFault] });
   const participant = participantOf(members);
   const invoice = invoiceOfBody({ ...document, recipient }, participant);
   const draft = readInvoice(withName(withDay(invoice)), own, problems);
   for (const { field, ruleId, message } of problems.found) {
-    const name = bodyField(field);
+    const name = memberOf(bodyField(field));
     if (NOT_TOLD.has(ruleId) || members.issues.some((issue) => issue.field === name)) continue;
     if (ruleId === "JSON-MISSING") {
       if (!NOT_NEEDED.has(name)) members.tell("MISSING", { field: name });

@@ -183,6 +183,28 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
     },
   );
 
+  // enterprise.md, Connector document: "taxId (company id, tax id or VAT id)"
+  test.each([
+    [
+      { taxId: "99000017", companyId: "99000025" },
+      "It is a company id, and companyId is another one: leave out the one that is not the recipient's.",
+    ],
+    [
+      { taxId: "SK2120000025", vatId: "SK2120000033" },
+      "It is a VAT id, and vatId is another one: leave out the one that is not the recipient's.",
+    ],
+    [
+      { taxId: "123", companyId: "99000025" },
+      "No Slovak company has this id. In Slovakia it must be a tax id (10 digits), a company id (8 digits) or a VAT id (SK and 10 digits).",
+    ],
+  ])("a taxId that cannot be the recipient's is told what is wrong with it: %j", async (ids, message) => {
+    const refused = await create(invoice({ recipient: { country: "SK", name: "Buyer", ...ids } }));
+    expect([refused.status, errorOf(refused)["details"]]).toEqual([
+      422,
+      [expect.objectContaining({ field: "recipient.taxId", message })],
+    ]);
+  });
+
   test("ids of two companies are 422 naming the one that does not fit: nothing goes to either", async () => {
     const companyId = "99000025";
     const answer = await create(
