@@ -34,6 +34,8 @@ export const LOG_EVENTS = {
   "dispatch.delayed":
     "A due document could not be given to its actor, or the end of its attempt not written; it is claimed again.",
   "dispatch.due_unreadable": "Due attempts could not be read; the next look comes soon.",
+  "dispatch.receipt_after_end":
+    "A receipt came for a document that had ended without one: its recipient has it, and its sender was told otherwise.",
   "dispatch.receipt_late": "A receipt came to a node that was taken for dead: the document is delivered all the same.",
   "dispatch.faults_repeated": "A document fails again and again on our side: it waits, and somebody has to look.",
   "dispatch.leases_freed": "Attempts that a dead process, or nobody, was at are free for others.",

@@ -10,7 +10,7 @@ import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { OUTCOMES } from "../../peppol/transport.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
-import { endAttempt, putOffAttempt, readStanding, wasCut } from "../../storage/documents/attempts.js";
+import { addOvertaken, endAttempt, putOffAttempt, readStanding, wasCut } from "../../storage/documents/attempts.js";
 import type { AttemptEnd, PlanUse, TakenAttempt } from "../../storage/documents/attempts.js";
 import type { NewEvent } from "../../storage/documents/documents.js";
 import type { OutboxRow } from "../../storage/outbox.js";
@@ -261,7 +261,8 @@ async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcom
   const end = endOf(ports, taken, outcome);
   const isCut = end.status === "send_failed" && (await wasCut(ports.sql, taken.id));
   const isWritten = await write(ports, taken, isCut ? endOf(ports, taken, outcome, true) : end);
-  if (!isWritten && outcome.kind === "receipt") await writeLate(ports, taken, outcome);
+  if (isWritten || (outcome.kind === "receipt" && (await writeLate(ports, taken, outcome)))) return;
+  await addOvertaken(ports.sql, end);
 }
 
 /** @returns false when another node has decided since */
@@ -285,17 +286,24 @@ async function write(ports: DispatchPorts, taken: TakenAttempt, end: AttemptEnd)
 /**
  * A receipt proves the delivery whoever has the document meanwhile: it is written on what that has made of it. The end
  * of another attempt that is under way finds the document delivered and moves nothing.
+ * @returns whether it was written; a document that has ended stays as it ended, and operators are told
  */
-async function writeLate(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Promise<void> {
+async function writeLate(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Promise<boolean> {
   // Its evidence has its place in the chain by the end that came too late.
   const { evidence: _, ...proof } = outcome;
   for (let tries = 0; tries < LIMITS.stale_version_retries; tries += 1) {
     const standing = await readStanding(ports.sql, taken.id);
-    if (standing === undefined || !isAttemptable(standing.status)) return;
+    if (standing === undefined) return false;
+    if (!isAttemptable(standing.status)) {
+      if (standing.status !== "delivered")
+        ports.log.warn("dispatch.receipt_after_end", { documentId: taken.id, attempt: taken.attempt });
+      return false;
+    }
     if (!(await write(ports, taken, endOf(ports, { ...taken, ...standing }, proof)))) continue;
     ports.log.info("dispatch.receipt_late", { documentId: taken.id, attempt: taken.attempt });
-    return;
+    return true;
   }
+  return false;
 }
 
 /** An attempt that this node has under lease, as its actor gets it. */

@@ -281,6 +281,27 @@ export async function readStanding(
 }
 
 /**
+ * Adds an attempt to a document that has ended without it. A receipt takes the place of the mark that its attempt was
+ * cut; nothing else does.
+ */
+export async function addOvertaken(
+  sql: Sql,
+  { id, owner, now, attempt }: Pick<AttemptEnd, "id" | "owner" | "now" | "attempt">,
+): Promise<void> {
+  const { number, outcome, code = null, retryable, detail = null, seat = null } = attempt;
+  await sql`
+    insert into document_attempt (document_id, number, owner, started_at, finished_at, outcome, code, retryable, detail,
+      seat)
+    select d.id, ${number}, ${owner}, coalesce(d.attempted_at, ${isoInstant(now)}),
+      greatest(d.attempted_at, ${isoInstant(now)}), ${outcome}, ${code}, ${retryable}, ${detail}, ${seat}
+    from document as d where d.id = ${id} and not document_is_open(d.status)
+    on conflict (document_id, number) do update
+    set finished_at = excluded.finished_at, outcome = excluded.outcome, code = excluded.code,
+      retryable = excluded.retryable, detail = excluded.detail, seat = excluded.seat
+    where document_attempt.outcome = 'cut' and excluded.outcome = 'receipt'`;
+}
+
+/**
  * Takes an attempt back that was not made: its number is free again, the lease too, and the document is due later.
  * @returns false when the document has another version than the one that was taken
  */

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
+import type { Log } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
 import { attemptDocument } from "../../../engine/documents/delivery/dispatch.js";
 import { provider } from "../../../engine/documents/provider.js";
@@ -99,33 +100,38 @@ test("a document whose plan is used up after an attempt that was cut ends as one
 });
 
 test.each([
-  ["nobody has taken the document since", async () => Promise.resolve()],
+  ["nobody has taken the document since", async () => Promise.resolve(), []],
   [
     "another attempt has failed since",
     async (id: DocumentId) => {
       await attemptOnce(portsOf(NOT_TAKEN, [60_000]), id);
     },
+    ["2 transport_failed"],
   ],
   [
     "another attempt is under way",
     async (id: DocumentId) => {
       await takeAttempt(db.sql, { id, owner: "other/1", lease_ms: LIMITS.attempt_lease_ms });
     },
+    [],
   ],
-])("a receipt that comes to a node taken for dead delivers the document, while %s", async (_what, meanwhile) => {
-  const id = await document();
-  const taken = await take(id);
-  await free(id);
-  await meanwhile(id);
-  await attemptDocument(portsOf(RECEIPT), taken);
-  expect(await standing(id)).toBe("delivered");
-  expect((await attemptsOf(id))[0]).toBe("1 receipt");
-  const exchanges = await db.sql`select c3_seat from exchange where id = ${id}`;
-  expect(exchanges).toEqual([{ c3_seat: "POP000001" }]);
-  const events = await db.sql<{ kind: string }[]>`
+])(
+  "a receipt that comes to a node taken for dead delivers the document, while %s",
+  async (_what, meanwhile, others) => {
+    const id = await document();
+    const taken = await take(id);
+    await free(id);
+    await meanwhile(id);
+    await attemptDocument(portsOf(RECEIPT), taken);
+    expect(await standing(id)).toBe("delivered");
+    expect(await attemptsOf(id)).toEqual(["1 receipt", ...others]);
+    const exchanges = await db.sql`select c3_seat from exchange where id = ${id}`;
+    expect(exchanges).toEqual([{ c3_seat: "POP000001" }]);
+    const events = await db.sql<{ kind: string }[]>`
     select kind from document_event where document_id = ${id} and feed order by position`;
-  expect(events.map(({ kind }) => kind)).toEqual(["document.sent", "document.delivered"]);
-});
+    expect(events.map(({ kind }) => kind)).toEqual(["document.sent", "document.delivered"]);
+  },
+);
 
 test("rows of the outbox that were published go with whatever end is written, also where it is the second", async () => {
   const [late, exhausted] = [await document(), await document()];
@@ -155,6 +161,31 @@ test("two nodes that both have a receipt deliver a document once", async () => {
   expect(await standing(id)).toBe("delivered");
   const rows = await db.sql`select 1 from document_event where document_id = ${id} and kind = 'document.delivered'`;
   expect(rows).toHaveLength(1);
+});
+
+test("an attempt that a late receipt overtakes is in the list of attempts with its own outcome", async () => {
+  for (const outcome of [NOT_TAKEN, RECEIPT]) {
+    const id = await document();
+    const frozen = await take(id);
+    await free(id);
+    const other = await take(id);
+    await attemptDocument(portsOf(RECEIPT), frozen);
+    await attemptDocument(portsOf(outcome), other);
+    expect([await standing(id), await attemptsOf(id)]).toEqual(["delivered", ["1 receipt", `2 ${outcome.kind}`]]);
+  }
+});
+
+test("a receipt that comes after its document has ended changes no state; operators are told and find it among the attempts", async () => {
+  const id = await document();
+  const taken = await take(id);
+  await free(id);
+  await attemptOnce(portsOf(NOT_TAKEN, []), id);
+  const told: string[] = [];
+  const log: Log = { ...silentLog, warn: (event) => told.push(event) };
+  await attemptDocument({ ...portsOf(RECEIPT), log }, taken);
+  expect(await standing(id)).toBe("delivery_failed");
+  expect(await attemptsOf(id)).toEqual(["1 receipt", "2 transport_failed"]);
+  expect(told).toEqual(["dispatch.receipt_after_end"]);
 });
 
 test("what else comes late changes nothing", async () => {
