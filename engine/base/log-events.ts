@@ -36,7 +36,8 @@ export const LOG_EVENTS = {
   "dispatch.due_unreadable": "Due attempts could not be read; the next look comes soon.",
   "dispatch.receipt_after_end":
     "A receipt came for a document that had ended without one: its recipient has it, and its sender was told otherwise.",
-  "dispatch.receipt_late": "A receipt came to a node that was taken for dead: the document is delivered all the same.",
+  "dispatch.receipt_late":
+    "A receipt came to a node that was taken for dead: the document or message is delivered all the same.",
   "dispatch.faults_repeated": "A document fails again and again on our side: it waits, and somebody has to look.",
   "dispatch.leases_freed": "Attempts that a dead process, or nobody, was at are free for others.",
   "documents.batch_item_failed": "A document of a batch met a fault of ours; the others went on.",

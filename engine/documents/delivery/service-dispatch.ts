@@ -7,6 +7,7 @@ import type { Clock } from "../../base/clock.js";
 import { participantKey, randomUnit } from "../../base/ids.js";
 import type { DocumentId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import { isAttemptable } from "../../lifecycle/document.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
@@ -14,8 +15,13 @@ import { tracedAttempt } from "../../base/tracing/tracing.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { endServiceAttempt, takeServiceMessages } from "../../storage/documents/service-messages.js";
-import type { TakenMessage } from "../../storage/documents/service-messages.js";
+import {
+  endServiceAttempt,
+  readMessageStanding,
+  takeServiceMessages,
+  wasMessageCut,
+} from "../../storage/documents/service-messages.js";
+import type { ServiceAttemptEnd, TakenMessage } from "../../storage/documents/service-messages.js";
 import type { Json, Sql } from "../../storage/sql.js";
 import { exchangeJson } from "../../storage/documents/exchanges.js";
 import { decideAttempt, deferredUntil, waitAfter } from "./dispatch.js";
@@ -124,16 +130,16 @@ function planOf(ports: ServiceDispatchPorts, taken: TakenMessage, outcome: Outco
     : { uses: "nothing", wait_ms: later - now };
 }
 
-/**
- * Makes one attempt at a message of ours and writes its end. Runs in the turn of the message's actor, under its lease.
- */
-export async function attemptMessage(ports: ServiceDispatchPorts, taken: TakenMessage): Promise<void> {
-  const outcome = await transmit(ports, taken);
-  ports.metrics.count("service_messages_total", { kind: taken.kind, result: outcome.kind });
+function endOf(
+  ports: ServiceDispatchPorts,
+  taken: TakenMessage,
+  outcome: Outcome,
+  mayHaveArrived = false,
+): ServiceAttemptEnd {
   const now = ports.clock.now();
   const { uses, wait_ms } = planOf(ports, taken, outcome);
-  const decision = decideAttempt(taken.status, outcome, wait_ms);
-  const ended = await endServiceAttempt(ports.sql, {
+  const decision = decideAttempt(taken.status, outcome, wait_ms, mayHaveArrived);
+  return {
     id: taken.id,
     version: taken.version,
     status: decision.moves.at(-1)?.to ?? taken.status,
@@ -142,13 +148,45 @@ export async function attemptMessage(ports: ServiceDispatchPorts, taken: TakenMe
     uses,
     attempt: { number: taken.attempt, outcome: outcome.kind, code: outcome.code, detail: outcome.detail },
     exchange: exchangeOf(ports, taken, outcome, now),
-  });
-  if (ended === undefined) countFenced(ports.metrics, "service_message");
-  else if (uses === "fault" && taken.faults + 1 >= LIMITS.fault_alarm_after)
+  };
+}
+
+/**
+ * Makes one attempt at a message of ours and writes its end. Runs in the turn of the message's actor, under its lease.
+ */
+export async function attemptMessage(ports: ServiceDispatchPorts, taken: TakenMessage): Promise<void> {
+  const outcome = await transmit(ports, taken);
+  ports.metrics.count("service_messages_total", { kind: taken.kind, result: outcome.kind });
+  const end = endOf(ports, taken, outcome);
+  // What may have arrived has not surely failed: an answer that has is given again, and sent a second time.
+  const isCut = end.status === "send_failed" && (await wasMessageCut(ports.sql, taken.id));
+  const isWritten = await write(ports, taken, isCut ? endOf(ports, taken, outcome, true) : end);
+  if (!isWritten && outcome.kind === "receipt") await writeLate(ports, taken, outcome);
+}
+
+/** @returns false when another node has decided since */
+async function write(ports: ServiceDispatchPorts, taken: TakenMessage, end: ServiceAttemptEnd): Promise<boolean> {
+  const ended = await endServiceAttempt(ports.sql, end);
+  if (ended === undefined) {
+    countFenced(ports.metrics, "service_message");
+    return false;
+  }
+  if (end.uses === "fault" && taken.faults + 1 >= LIMITS.fault_alarm_after)
     ports.log.error("dispatch.faults_repeated", { documentId: taken.id, count: taken.faults + 1 });
-  const delivered = decision.moves.at(-1)?.to === "delivered";
-  if (delivered && ended?.receivedAt !== undefined)
-    ports.metrics.observe("mls_sent_duration_seconds", {}, Math.max(0, now - ended.receivedAt) / 1000);
+  if (end.status === "delivered" && ended.receivedAt !== undefined)
+    ports.metrics.observe("mls_sent_duration_seconds", {}, Math.max(0, end.now - ended.receivedAt) / 1000);
+  return true;
+}
+
+/** A receipt proves the delivery whoever has the message meanwhile, as it does for a document. */
+async function writeLate(ports: ServiceDispatchPorts, taken: TakenMessage, outcome: Outcome): Promise<void> {
+  for (let tries = 0; tries < LIMITS.stale_version_retries; tries += 1) {
+    const standing = await readMessageStanding(ports.sql, taken.id);
+    if (standing === undefined || !isAttemptable(standing.status)) return;
+    if (!(await write(ports, taken, endOf(ports, { ...taken, ...standing }, outcome)))) continue;
+    ports.log.info("dispatch.receipt_late", { documentId: taken.id, attempt: taken.attempt });
+    return;
+  }
 }
 
 /** Leases the messages whose attempt is due to this node. A lease that ends with its node is taken again. */

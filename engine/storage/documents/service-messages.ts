@@ -147,7 +147,7 @@ export async function takeServiceMessages(
   }));
 }
 
-interface EndedAttempt {
+export interface ServiceAttemptEnd {
   readonly id: string;
   readonly version: number;
   readonly status: OutboundState;
@@ -171,7 +171,7 @@ interface EndedAttempt {
  */
 export async function endServiceAttempt(
   sql: Sql,
-  end: EndedAttempt,
+  end: ServiceAttemptEnd,
 ): Promise<{ readonly receivedAt: Instant | undefined } | undefined> {
   const attempt = {
     number: end.attempt.number,
@@ -187,6 +187,22 @@ export async function endServiceAttempt(
       ${end.exchange === null ? null : JSON.stringify(end.exchange)}::text::jsonb
     )`;
   return row === undefined ? undefined : { receivedAt: row.received_at?.getTime() };
+}
+
+/** Whether an attempt at a message was cut, so that it may have arrived. */
+export async function wasMessageCut(sql: Sql, id: string): Promise<boolean> {
+  const rows = await sql`select 1 from service_attempt where message_id = ${id} and outcome = 'cut' limit 1`;
+  return rows.length > 0;
+}
+
+/** Where a message stands now, for what comes back to it late; undefined when there is none. */
+export async function readMessageStanding(
+  sql: Sql,
+  id: string,
+): Promise<Pick<TakenMessage, "status" | "version"> | undefined> {
+  const [row] = await sql<Pick<TakenMessage, "status" | "version">[]>`
+    select status, version from service_message where id = ${id}`;
+  return row;
 }
 
 /**
