@@ -31,6 +31,11 @@ export interface DatabaseUse {
   /** Brings the schema up to date first. @default true */
   readonly migrated?: boolean;
   /**
+   * Refuses a schema that is not up to date instead: who only reads makes nothing of an empty database, which may be
+   * another's, under an address that was mistyped. @default false
+   */
+  readonly looks?: boolean;
+  /**
    * Makes the embedded database where none was ever made, as who makes the first of something must. Others would make
    * one for a name that was mistyped, and say that there is nothing in it. @default false
    */
@@ -59,8 +64,8 @@ async function onUrl<T>(
 
 /**
  * Runs `use` on the database that the configuration means.
- * @param options.migrated  brings the schema up to date first, or with MIGRATE=by-command refuses one that is not.
- *   @default true
+ * @param options.migrated  brings the schema up to date first; with MIGRATE=by-command, or for who only looks, one
+ *   that is not is refused. @default true
  */
 export async function withDatabase<T>(
   config: Config,
@@ -70,7 +75,9 @@ export async function withDatabase<T>(
   const run = async (url: string): Promise<T> => {
     try {
       if (options.migrated !== false)
-        await (migratesAtStart(config) ? migrate({ url, clock: systemClock }) : requireMigrated({ url }));
+        await (migratesAtStart(config) && options.looks !== true
+          ? migrate({ url, clock: systemClock })
+          : requireMigrated({ url }));
       return await onUrl(url, use, options);
     } catch (error) {
       throw databaseErrorOf(error) ?? error;
@@ -94,3 +101,7 @@ export async function withDatabase<T>(
     dataDir.release();
   }
 }
+
+/** Runs what only reads, and changes no schema: see DatabaseUse. */
+export const lookInto = <T>(config: Config, use: (database: CommandDatabase) => Promise<T>): Promise<T> =>
+  withDatabase(config, use, { looks: true });

@@ -26,7 +26,7 @@ import { isOwnerKnown, listKeys } from "../../engine/storage/identity/keys.js";
 import { complain, print, printRow } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ParsedArguments } from "./command.js";
-import { withDatabase } from "./database.js";
+import { lookInto, withDatabase } from "./database.js";
 import type { CommandDatabase, DatabaseUse } from "./database.js";
 import { withRegistrations } from "./participants.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -258,7 +258,7 @@ const keysListCommand: Command = {
   usage: ["kurier keys list --firm ID", "kurier keys list --integrator ID"],
   run: async (args) => {
     const owner = oneOwnerIn(parseArguments(args, { options: ["firm", "integrator"] }));
-    await withDatabase(loadConfig(), async ({ sql }) => {
+    await lookInto(loadConfig(), async ({ sql }) => {
       const keys = await listKeys(sql, owner, LIMITS.operator_page_max);
       if (keys.length === 0 && !(await isOwnerKnown(sql, owner)))
         throw new UsageError("No keys are listed: owner unknown.");

@@ -23,7 +23,7 @@ import { openMasterKeys } from "../start/data-dir.js";
 import { complain, print } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode, ParsedArguments } from "./command.js";
-import { withDatabase } from "./database.js";
+import { lookInto, withDatabase } from "./database.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
 interface Registering {
@@ -171,7 +171,7 @@ const listCommand: Command = {
     if (options.has("state") && state === undefined)
       throw new UsageError(`--state must be one of ${REGISTRATION_STATES.join(", ")}.`);
     const after = afterOf(options.get("after"));
-    return withDatabase(loadConfig(), async ({ sql }) => {
+    return lookInto(loadConfig(), async ({ sql }) => {
       if (after !== undefined && (await findRegistration(sql, after)) === undefined) {
         complain(SENTENCES.not_registered);
         return EXIT.failed;

@@ -9,7 +9,7 @@ import { findIntegratorSheet, listIntegratorSheets } from "../../../engine/stora
 import type { IntegratorSheet } from "../../../engine/storage/operators/integrators.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
-import { withDatabase } from "../database.js";
+import { lookInto } from "../database.js";
 import { withTenants } from "../identity.js";
 import { complain, printRow } from "../terminal.js";
 
@@ -50,7 +50,7 @@ const listCommand: Command = {
     if (text !== undefined && after === undefined)
       throw new UsageError("--after must be the id of an integrator, as the last line of the list before has it.");
     const config = loadConfig();
-    return withDatabase(config, async ({ sql }) => {
+    return lookInto(config, async ({ sql }) => {
       const read = await listIntegratorSheets(sql, { after, limit: LIMITS.operator_page_max });
       // Nothing is behind the last integrator, and behind one that is not there.
       if (after !== undefined && read.length === 0 && (await findIntegratorSheet(sql, after)) === undefined) {

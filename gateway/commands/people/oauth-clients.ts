@@ -10,7 +10,7 @@ import {
 } from "../../../engine/identity/people/oauth.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
-import { withDatabase } from "../database.js";
+import { lookInto, withDatabase } from "../database.js";
 import { nameIn } from "../identity.js";
 import { print, printRow } from "../terminal.js";
 
@@ -46,7 +46,7 @@ const listCommand: Command = {
   usage: ["kurier oauth-clients list"],
   run: async (args) => {
     parseArguments(args, {});
-    await withDatabase(loadConfig(), async ({ sql }) => {
+    await lookInto(loadConfig(), async ({ sql }) => {
       for (const { id, name, redirectUris } of await listOAuthPrograms(sql)) printRow([id, name, ...redirectUris]);
     });
     return EXIT.ok;

@@ -14,13 +14,16 @@ import { ONBOARDING_STATES } from "../../../engine/lifecycle/onboarding.js";
 import { setManagedBilling } from "../../../engine/storage/identity/onboarding/requests.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
-import { withDatabase } from "../database.js";
+import { lookInto, withDatabase } from "../database.js";
 import { print, printRow } from "../terminal.js";
 
 /** Runs `use` with the onboarding of the database; a refusal becomes a sentence for the operator. */
-const withOnboarding = (use: (onboarding: Onboarding) => Promise<void>): Promise<void> => {
+const withOnboarding = (
+  use: (onboarding: Onboarding) => Promise<void>,
+  run: typeof lookInto = withDatabase,
+): Promise<void> => {
   const config = loadConfig();
-  return withDatabase(config, async ({ sql }) => {
+  return run(config, async ({ sql }) => {
     const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
     const ports = { sql, clock: systemClock };
     try {
@@ -80,7 +83,7 @@ const listCommand: Command = {
     await withOnboarding(async (onboarding) => {
       for (const request of await onboarding.list(status))
         printRow([request.id, request.status, request.dic, request.customerRef, request.integratorId]);
-    });
+    }, lookInto);
     return EXIT.ok;
   },
 };

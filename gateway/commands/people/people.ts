@@ -17,13 +17,17 @@ import { invitationOf } from "../../start/letters.js";
 import { mailerOf } from "../../start/people.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command, ParsedArguments } from "../command.js";
-import { withDatabase } from "../database.js";
+import { lookInto, withDatabase } from "../database.js";
 import { oneOwnerIn } from "../identity.js";
 import { print, printRow } from "../terminal.js";
 
 /** Runs `use` with the people of the database; letters leave before it returns. */
-const withPeople = <T>(config: Config, use: (people: People, sql: Sql) => Promise<T>): Promise<T> =>
-  withDatabase(config, async ({ sql }) => {
+const withPeople = <T>(
+  config: Config,
+  use: (people: People, sql: Sql) => Promise<T>,
+  run: typeof lookInto = withDatabase,
+): Promise<T> =>
+  run(config, async ({ sql }) => {
     const log = createLog("warn");
     const actors = startActors({ log, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
     const mailer = mailerOf({ config, log, clock: systemClock, dataDir: config.DATA_DIR }, publicUrlOf(config));
@@ -92,12 +96,16 @@ const listCommand: Command = {
   usage: ["kurier people list --firm ID", "kurier people list --integrator ID"],
   run: async (args) => {
     const owner = ownerOf(parseArguments(args, { options: ["firm", "integrator"] }));
-    const members = await withPeople(loadConfig(), async (people, sql) => {
-      const found = await people.members(owner);
-      if (found.length === 0 && !(await isOwnerKnown(sql, owner)))
-        throw new UsageError("No people are listed: owner unknown.");
-      return found;
-    });
+    const members = await withPeople(
+      loadConfig(),
+      async (people, sql) => {
+        const found = await people.members(owner);
+        if (found.length === 0 && !(await isOwnerKnown(sql, owner)))
+          throw new UsageError("No people are listed: owner unknown.");
+        return found;
+      },
+      lookInto,
+    );
     for (const member of members) printRow([member.email, member.role, member.name]);
     return EXIT.ok;
   },

@@ -19,7 +19,7 @@ import { openMasterKeys } from "../../start/data-dir.js";
 import { openWhiteLabelRegistry } from "../../start/white-label.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command, ExitCode } from "../command.js";
-import { withDatabase } from "../database.js";
+import { lookInto, withDatabase } from "../database.js";
 import { withTenants } from "../identity.js";
 import { complain, print, printRow, readStandardInput } from "../terminal.js";
 
@@ -143,7 +143,7 @@ const listCommand: Command = {
     const status = WHITE_LABEL_STATES.find((state) => state === wanted);
     if (wanted !== undefined && status === undefined)
       throw new UsageError(`--status is one of ${WHITE_LABEL_STATES.join(", ")}.`);
-    await withDatabase(loadConfig(), async ({ sql }) => {
+    await lookInto(loadConfig(), async ({ sql }) => {
       for (const row of await listWhiteLabel(sql, status, LIMITS.operator_page_max))
         printRow([row.id, row.operationType, row.status, row.participant, row.customerRef, row.errorCode ?? ""]);
     });

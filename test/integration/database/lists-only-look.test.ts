@@ -1,0 +1,34 @@
+/** Commands that only list, at an empty database such as a mistyped DATABASE_URL may mean. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { EXIT } from "../../../gateway/commands/command.js";
+import { freshDatabase } from "../../support/database/postgres.js";
+import type { TestDatabase } from "../../support/database/postgres.js";
+import { kurier } from "../../unit/commands/kurier.js";
+
+const ID = "018f6a3e-0000-7000-8000-00000000aaaa";
+/** Every command that lists what the database has, with the words without which it lists nothing. */
+const LISTS: readonly (readonly [string])[] = [
+  [`keys list --firm ${ID}`],
+  [`people list --firm ${ID}`],
+  ["participants list"],
+  ["integrators"],
+  ["oauth-clients list"],
+  ["onboarding list"],
+  ["white-label list"],
+];
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await freshDatabase({ migrated: false });
+});
+afterAll(() => db.drop());
+
+test.each(LISTS)("%s makes no schema in a database that has none, and says what is missing", async (words) => {
+  const ran = await kurier(words.split(" "), { env: { DATABASE_URL: db.url, ENVIRONMENT: "sandbox" } });
+  expect([ran.code, ran.out]).toEqual([EXIT.configuration, ""]);
+  expect(ran.err).toMatch(
+    /^\S*:? ?The schema lacks \d+ migrations, the first is 0001_\w+\.sql; run kurier migrate.*\n$/,
+  );
+  expect(await db.sql`select 1 from information_schema.tables where table_schema = 'public'`).toEqual([]);
+});
