@@ -6,6 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import postgres from "postgres";
 
+import type { Clock } from "../base/clock.js";
 import { temporary } from "../base/errors.js";
 import type { Refusal } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
@@ -152,6 +153,17 @@ export function isPassing(error: unknown): boolean {
   );
 }
 
+/** SQLSTATEs of a server that ends its sessions or is about to start. */
+const STARTING = new Set(["57P01", "57P02", "57P03"]);
+
+/** Whether Postgres cannot be spoken to, as while it is started again: what it was asked is to be asked anew. */
+function isAway(error: unknown): boolean {
+  const code = codeOf(error);
+  return (
+    code !== undefined && (PASSING_CLIENT.has(code) || STARTING.has(code) || code.startsWith("08") || isClosed(error))
+  );
+}
+
 /** Whether the connection was lost while a statement ran: its effect is unknown and must be read back. */
 export function isUnknownOutcome(error: unknown): boolean {
   const code = codeOf(error);
@@ -184,6 +196,24 @@ export function untilAnswered<T>(statement: PromiseLike<T>, wait_ms: number = LI
         clearTimeout(timer);
       });
   });
+}
+
+/**
+ * Asks again while Postgres is away, for LIMITS.db_back_wait_ms: for what is in our hands and would otherwise go a long
+ * way round, as a message whose sender is told to come again or the end of an attempt.
+ *
+ * @param ask  safe to repeat: what it has written although its answer was lost, it finds
+ * @throws what the last one threw
+ */
+export async function untilBack<T>(clock: Pick<Clock, "monotonic">, ask: () => Promise<T>): Promise<T> {
+  const lastBy = clock.monotonic() + LIMITS.db_back_wait_ms;
+  for (;;)
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isAway(error) || clock.monotonic() >= lastBy) throw error;
+      await pause(LIMITS.db_back_rest_ms);
+    }
 }
 
 /** Waits for a statement; a passing failure or none in time is the refusal TEMPORARY, anything else stays a bug. */

@@ -87,6 +87,12 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "a caller of a database that hangs is told so within 5 s",
   },
   {
+    holds:
+      LIMITS.db_back_wait_ms <= LIMITS.retry_plan_ms[0] * (1 - LIMITS.retry_jitter_share) &&
+      LIMITS.db_back_wait_ms + 2 * SECOND_MS * LIMITS.db_connect_timeout_s < LIMITS.actor_ask_timeout_ms,
+    because: "a message is not kept waiting for longer than its sender would rest, nor than whoever gave it away waits",
+  },
+  {
     holds: 2 * LIMITS.db_lock_timeout_ms < LIMITS.db_answer_timeout_ms,
     because: "a key in flight, met in a batch and then alone, is told as such and not as a database that hangs",
   },

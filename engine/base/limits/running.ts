@@ -30,6 +30,12 @@ export const RUNNING_LIMITS = {
   db_answer_timeout_ms: 4_500,
   /** After a connection was lost, until the same is asked on another one: the rest of the lost are known then. */
   lost_connection_rest_ms: 20,
+  /**
+   * How long what is in our hands waits for a Postgres that is away, and the rest between two tries: a restart after a
+   * kill takes half a second to four.
+   */
+  db_back_wait_ms: 8 * SECOND_MS,
+  db_back_rest_ms: 250,
   /** Documents committed by one call of accept_documents. */
   accept_batch: 50,
   /** Questions for inboxes that one statement answers. */

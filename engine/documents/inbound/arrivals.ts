@@ -1,7 +1,7 @@
 /** What all that arrives has: the exchange that it is counted by, and the status that may be owed for it. */
 import type { Clock, Instant } from "../../base/clock.js";
 import { parseParticipantId, participantKey } from "../../base/ids.js";
-import type { FirmId } from "../../base/ids.js";
+import type { FirmId, ParticipantId } from "../../base/ids.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { providerOfSeat } from "../../peppol/seats.js";
@@ -9,7 +9,9 @@ import type { InboundExchange, InboundOutcome } from "../../peppol/transport.js"
 import type { NewDuty } from "../../storage/documents/duties.js";
 import type { NewExchange } from "../../storage/documents/exchanges.js";
 import { packPayload, sealCompressed } from "../../storage/payloads/payloads.js";
+import { findOwnParticipant } from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
+import { untilBack } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import type { Validators } from "../accept/facts.js";
 import { TRANSPORT_PROFILE } from "../provider.js";
@@ -31,6 +33,12 @@ export interface InboundPorts {
 }
 
 export const NOT_OURS = { kind: "not_serviced" } as const satisfies InboundOutcome;
+
+/** The participant of ours that an arriving message names, also when Postgres is started again just now. */
+export const participantOfOurs = (
+  { sql, clock }: InboundPorts,
+  named: ParticipantId,
+): ReturnType<typeof findOwnParticipant> => untilBack(clock, () => findOwnParticipant(sql, participantKey(named)));
 
 /** What is stored of an arriving payload, whether a worker has packed it or it is packed now. */
 export const sealArrived = async (

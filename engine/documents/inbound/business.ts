@@ -6,12 +6,12 @@ import { newReceivedDocumentId, participantKey } from "../../base/ids.js";
 import type { FirmId, ReceivedDocumentId } from "../../base/ids.js";
 import type { InboundExchange, InboundOutcome, Prove } from "../../peppol/transport.js";
 import type { NewDuty } from "../../storage/documents/duties.js";
-import { findOwnParticipant, storeBusiness } from "../../storage/documents/received.js";
+import { storeBusiness } from "../../storage/documents/received.js";
 import type { NewBusiness } from "../../storage/documents/received.js";
 import { sealCompressed } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { keptFacts } from "../kept-facts.js";
-import { dutyOf, exchangeOf, NOT_OURS, sealArrived } from "./arrivals.js";
+import { dutyOf, exchangeOf, participantOfOurs, NOT_OURS, sealArrived } from "./arrivals.js";
 import type { InboundPorts } from "./arrivals.js";
 import { countVerdict } from "./held.js";
 import { isJudged } from "./judged.js";
@@ -54,7 +54,7 @@ export async function readyBusiness(
   prove: Prove | undefined,
 ): Promise<ReadyBusiness | InboundOutcome> {
   const key = participantKey(exchange.receiver);
-  const own = await findOwnParticipant(ports.sql, key);
+  const own = await participantOfOurs(ports, exchange.receiver);
   if (own === undefined || !own.capabilities.some(({ documentTypeId }) => documentTypeId === exchange.documentTypeId))
     return NOT_OURS;
   const { firmId } = own;

@@ -13,10 +13,11 @@ import { findStatusRepeats, storeStatus } from "../../storage/documents/received
 import type { StatusKind } from "../../storage/documents/received-responses.js";
 import { findOwnParticipant, findRepeats } from "../../storage/documents/received.js";
 import type { MessageIds, Repeat } from "../../storage/documents/received.js";
+import { untilBack } from "../../storage/sql.js";
 import type { DueStatusWork } from "../provider.js";
 import { readyBusiness, storeReady } from "./business.js";
 import type { ReadyBusiness } from "./business.js";
-import { dutyOf, exchangeOf, NOT_OURS, peerSeatOf, sealArrived } from "./arrivals.js";
+import { dutyOf, exchangeOf, participantOfOurs, NOT_OURS, peerSeatOf, sealArrived } from "./arrivals.js";
 import type { InboundPorts } from "./arrivals.js";
 
 export type { InboundPorts } from "./arrivals.js";
@@ -106,7 +107,8 @@ async function storedOnce(
     prepareArrival(ports, exchange, prove),
     isSignedElsewhere(ports, exchange),
   ]);
-  const outcome = arrival.kind === "arrival" ? await inTurn(arrival) : arrival;
+  // To refuse it would cost its sender a wait of its plan. Each try has a turn of its own, so that it holds up nobody.
+  const outcome = arrival.kind === "arrival" ? await untilBack(ports.clock, () => inTurn(arrival)) : arrival;
   if (outcome.kind === "stored" && isElsewhere) {
     ports.metrics.count("signed_elsewhere_total", { kind: classifyInbound(exchange.documentTypeId) });
     ports.log.warn("inbound.signed_elsewhere", { documentId: outcome.id, seat: peerSeatOf(ports, exchange) });
@@ -125,7 +127,7 @@ const OF_PARTICIPANTS: ReadonlySet<ReturnType<typeof classifyInbound>> = new Set
 const isSignedElsewhere = async (ports: InboundPorts, exchange: InboundExchange): Promise<boolean> =>
   OF_PARTICIPANTS.has(classifyInbound(exchange.documentTypeId)) &&
   peerSeatOf(ports, exchange) !== ports.provider.seat &&
-  (await findOwnParticipant(ports.sql, participantKey(exchange.sender))) !== undefined;
+  (await participantOfOurs(ports, exchange.sender)) !== undefined;
 
 /** A status is for the provider alone, and belongs to no firm. */
 async function receiveMls(ports: InboundPorts, exchange: InboundExchange): Promise<InboundOutcome> {

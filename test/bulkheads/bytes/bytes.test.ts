@@ -378,7 +378,7 @@ test("records of evidence are written within their octets, those that wait are s
 test("messages that are opened and not stored yet hold no more octets than there may be: the next is told to come again", async () => {
   const stored: (() => void)[] = [];
   const receive = createInbound(
-    { arrivals_bytes_max: MB } as InboundPorts,
+    { arrivals_bytes_max: MB, clock: fakeClock() } as Partial<InboundPorts> as InboundPorts,
     () =>
       new Promise((resolve) => {
         stored.push(() => {

@@ -9,6 +9,7 @@ import { startActors } from "../../../actors/system.js";
 import type { Validators } from "../../../engine/documents/accept/facts.js";
 import { createInbound } from "../../../engine/documents/inbound/receive.js";
 import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
+import type { Clock } from "../../../engine/base/clock.js";
 import { participantKey } from "../../../engine/base/ids.js";
 import type { FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
@@ -17,9 +18,13 @@ import type { InboundExchange, InboundOutcome, Prove } from "../../../engine/pep
 import { findFirmReceived } from "../../../engine/storage/documents/firm-received.js";
 import type { FirmReceived } from "../../../engine/storage/documents/firm-received.js";
 import type { NewEvidence } from "../../../engine/storage/evidence/evidence.js";
+import { isPassing } from "../../../engine/storage/sql.js";
+import type { Sql } from "../../../engine/storage/sql.js";
 import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { inboundAtOnce } from "../../support/as4/inbound.js";
+import { closableDatabase } from "../../support/database/closable.js";
+import type { ClosableDatabase } from "../../support/database/closable.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { seedFirm } from "../../support/database/seed.js";
@@ -32,16 +37,21 @@ const SELLER = "0245:1010101010" as ParticipantId;
 const INVOICE = BILLING_CAPABILITIES[0] ?? { documentTypeId: "", processId: "" };
 const clock = fakeClock();
 let db: TestDatabase;
+let closable: ClosableDatabase;
 let firmId: FirmId;
 let bench: StatusBench;
 let asked: number;
 
 beforeAll(async () => {
   db = await freshDatabase();
+  closable = closableDatabase(db);
   firmId = await seedFirm(db.sql, BUYER);
   bench = statusBench(db, clock);
 });
-afterAll(() => db.drop());
+afterAll(async () => {
+  await closable.stop();
+  await db.drop();
+});
 beforeEach(() => {
   asked = 0;
 });
@@ -78,14 +88,19 @@ const arriving = (xml: string, type: "FAILURE_ONLY" | "ALWAYS_SEND" = "FAILURE_O
 
 async function receive(
   exchange: InboundExchange,
-  options: { readonly validators?: Validators; readonly prove?: Prove } = {},
+  options: {
+    readonly validators?: Validators;
+    readonly prove?: Prove;
+    readonly sql?: Sql;
+    readonly clock?: Clock;
+  } = {},
 ): Promise<InboundOutcome> {
   const { sealer, metrics, log } = bench.ports;
   const { validators = counting } = options;
   const inbound = inboundAtOnce({
-    sql: db.sql,
+    sql: options.sql ?? db.sql,
     sealer,
-    clock,
+    clock: options.clock ?? clock,
     metrics,
     log,
     provider: OWN,
@@ -202,6 +217,44 @@ test("a document and its evidence are stored together or not at all, and a repea
   expect(await chained()).toEqual([...before, id]);
   expect(await receive(exchange, { prove })).toEqual({ kind: "duplicate", id, firmId });
   expect(await chained()).toEqual([...before, id]);
+});
+
+test.each([["before its participant was looked for"], ["when it is proved and is to be stored"]])(
+  "a document that arrives while Postgres is started again, %s, is stored once when it is back",
+  async (when) => {
+    const before = await chained();
+    const isLate = when.includes("proved");
+    if (!isLate) await closable.close();
+    const prove: Prove = async ({ id }) => {
+      if (isLate) await closable.close();
+      return evidence(id);
+    };
+    const exchange = arriving(invoice());
+    const id = idOf(await receive(exchange, { prove, sql: closable.sql, clock: closable.openAtLook(clock, 5) }));
+    expect(await receive(exchange)).toMatchObject({ kind: "duplicate", id });
+    expect(await chained()).toEqual([...before, id]);
+  },
+);
+
+test("a document that arrives while Postgres stays away is left to its sender, whose repeat is stored", async () => {
+  const exchange = arriving(invoice());
+  const hurried = fakeClock();
+  let looks = 0;
+  const impatient: Clock = {
+    now: hurried.now,
+    monotonic: () => {
+      looks += 1;
+      hurried.advance(LIMITS.db_back_wait_ms);
+      return hurried.monotonic();
+    },
+  };
+  await closable.close();
+  const error: unknown = await receive(exchange, { sql: closable.sql, clock: impatient }).catch(
+    (cause: unknown) => cause,
+  );
+  expect([isPassing(error), looks > 0]).toEqual([true, true]);
+  await closable.open();
+  idOf(await receive(exchange));
 });
 
 test("documents that arrive together are stored together, each with its own evidence; two with one InstanceIdentifier are one", async () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { LIMITS } from "../../../engine/base/limits.js";
 import { createLog } from "../../../engine/base/log.js";
-import { isPassing, openSql, orTemporary } from "../../../engine/storage/sql.js";
+import { isPassing, openSql, orTemporary, untilBack } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { route } from "../../../gateway/contract/route.js";
 import { eventually } from "../../support/eventually.js";
@@ -24,6 +24,38 @@ afterAll(async () => {
 });
 
 const SEED = Number(process.env["SEED"] ?? 20_261_120);
+
+describe("a Postgres that is away", () => {
+  const failing = (code: string) => Object.assign(new Error(code), { code });
+
+  test("what waits for Postgres is asked again while nobody can speak to it, and not when it is busy, full or refuses", async () => {
+    const triesAt = async (code: string): Promise<number> => {
+      let tries = 0;
+      const ask = (): Promise<number> => {
+        tries += 1;
+        return tries === 2 ? Promise.resolve(tries) : Promise.reject(failing(code));
+      };
+      await untilBack(fakeClock(), ask).catch(() => undefined);
+      return tries;
+    };
+    const away = ["CONNECTION_CLOSED", "ECONNREFUSED", "ENOENT", "57P01", "57P03", "08006"];
+    const there = ["23505", "40001", "53100", "53300", "55P03", "57014", "25006"];
+    expect(await Promise.all(away.map(triesAt))).toEqual(away.map(() => 2));
+    expect(await Promise.all(there.map(triesAt))).toEqual(there.map(() => 1));
+  });
+
+  test("who has waited as long as may be for Postgres is told what the last try met", async () => {
+    const clock = fakeClock();
+    let tries = 0;
+    const ask = (): Promise<never> => {
+      tries += 1;
+      clock.advance(LIMITS.db_back_wait_ms / 2);
+      return Promise.reject(failing(tries === 1 ? "ECONNREFUSED" : "57P03"));
+    };
+    await expect(untilBack(clock, ask)).rejects.toMatchObject({ code: "57P03" });
+    expect(tries).toBe(2);
+  });
+});
 
 describe("arrays", () => {
   test("any texts travel there and back unchanged", async () => {
