@@ -16,6 +16,7 @@ import type { NewEvent } from "../../storage/documents/documents.js";
 import type { OutboxRow } from "../../storage/outbox.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
+import { untilBack } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { countryOfSender } from "../declared.js";
 import { TRANSPORT_PROFILE } from "../provider.js";
@@ -267,7 +268,9 @@ async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcom
 
 /** @returns false when another node has decided since */
 async function write(ports: DispatchPorts, taken: TakenAttempt, end: AttemptEnd): Promise<boolean> {
-  const written = await endAttempt(ports.sql, { ...end, published: ports.published?.() });
+  // What the network has answered is not asked again because Postgres is started anew: its end waits for that.
+  const whole: AttemptEnd = { ...end, published: ports.published?.() };
+  const written = await untilBack(ports.clock, () => endAttempt(ports.sql, whole));
   if (written === undefined) {
     countFenced(ports.metrics, "attempt");
     return false;

@@ -17,6 +17,8 @@ import { takeAttempt } from "../../../engine/storage/documents/attempts.js";
 import type { TakenAttempt } from "../../../engine/storage/documents/attempts.js";
 import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
+import { closableDatabase } from "../../support/database/closable.js";
+import type { ClosableDatabase } from "../../support/database/closable.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
@@ -27,13 +29,18 @@ const SENDER = "0245:1111111111";
 const sealer = createSealer([Buffer.alloc(32, 1)]);
 const clock = fakeClock("2026-11-20T10:00:00Z");
 let db: TestDatabase;
+let closable: ClosableDatabase;
 let firmId: FirmId;
 
 beforeAll(async () => {
   db = await freshDatabase();
+  closable = closableDatabase(db);
   firmId = await seedFirm(db.sql, SENDER);
 });
-afterAll(() => db.drop());
+afterAll(async () => {
+  await closable.stop();
+  await db.drop();
+});
 
 /** @param plan  waits between attempts; none is a plan of one attempt */
 const portsOf = (outcome: Outcome, plan: readonly number[] = [1]) => ({
@@ -130,6 +137,30 @@ test.each([
     const events = await db.sql<{ kind: string }[]>`
     select kind from document_event where document_id = ${id} and feed order by position`;
     expect(events.map(({ kind }) => kind)).toEqual(["document.sent", "document.delivered"]);
+  },
+);
+
+test.each([
+  ["a receipt", RECEIPT, "delivered"],
+  ["an answer that asks to come again", { kind: "peer_busy", code: "HTTP 503" } as const, "queued"],
+])(
+  "%s that comes while Postgres is started again is written when it is back, and nothing was cut",
+  async (_what, outcome, status) => {
+    const id = await document();
+    const taken = await take(id);
+    const ports = {
+      ...portsOf(outcome, [60_000]),
+      ...{ owner: "frozen/1", sql: closable.sql, clock: closable.openAtLook(clock, 3) },
+      transport: {
+        deliver: async () => {
+          await closable.close();
+          return outcome;
+        },
+      },
+    };
+    await attemptDocument(ports, taken);
+    expect([await standing(id), await attemptsOf(id)]).toEqual([status, [`1 ${outcome.kind}`]]);
+    expect(await attemptOnce(portsOf(RECEIPT), id), "nobody is at it, and it is not due").toBe(false);
   },
 );
 
