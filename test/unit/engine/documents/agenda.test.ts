@@ -43,6 +43,41 @@ test("firms that were served wait until the others were", () => {
   expect(order).toEqual(["a", "b", "c", "a", "b", "c"]);
 });
 
+test.each([
+  ["firms", () => ["a", "b", "c"].map((name) => firm(name, ["r", 9])), ["a r", "b r", "c r"]],
+  ["receivers of a firm", () => [firm("a", ["r1", 9], ["r2", 9], ["r3", 9])], ["a r1", "a r2", "a r3"]],
+])(
+  "%s that have more than there are places for are served in turn, also when each look finds all of them again",
+  (_who, found, expected) => {
+    for (const looks of [1, 6]) {
+      const agenda = createAgenda();
+      const order: string[] = [];
+      for (let i = 0; i < 6; i += 1) {
+        if (i < looks) agenda.renew(found(), COUNTED);
+        const shares = agenda.shares(createPlaces(1, 1), wide);
+        order.push(...shares.map(({ firmId, receiver }) => `${firmId} ${receiver}`));
+        agenda.served(shares);
+      }
+      expect(order).toEqual([...expected, ...expected]);
+    }
+  },
+);
+
+test("a firm that comes while others wait for their turn is served in its place among them", () => {
+  const agenda = createAgenda();
+  const order: string[] = [];
+  for (const names of ["ac", "ac", "abc", "abc", "abc"]) {
+    agenda.renew(
+      [...names].map((name) => firm(name, ["r", 9])),
+      COUNTED,
+    );
+    const shares = agenda.shares(createPlaces(1, 1), wide);
+    order.push(...shares.map(({ firmId }) => firmId));
+    agenda.served(shares);
+  }
+  expect(order).toEqual(["a", "c", "a", "b", "c"]);
+});
+
 test("documents for a receiver that has no place stay on the agenda, and hold up nobody else's", () => {
   const agenda = createAgenda();
   agenda.renew([firm("a", ["full", 4]), firm("b", ["free", 1])], COUNTED);
