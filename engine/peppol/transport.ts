@@ -76,6 +76,8 @@ export interface Outcome {
   readonly isLast?: boolean;
   /** How long to wait before the next try, where the outcome is `deferred`. */
   readonly retryAfter_ms?: number;
+  /** Whether only a place was wanting, so that it stays before those that are due after it. @default it does not */
+  readonly keepsPlace?: boolean;
   /**
    * The record of what was exchanged: it is stored, and has no place in the chain yet. Whoever writes what becomes of
    * the attempt gives it one by the same statement.

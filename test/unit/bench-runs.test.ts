@@ -6,7 +6,15 @@ import { acrossRuns, measureOnce, table } from "../../bench/runner.js";
 import type { Bench, BenchOptions, Figure } from "../../bench/runner.js";
 
 const OPTIONS: BenchOptions = {
-  ...{ tiny: true, subscribed: false, everyEvent: false, server: undefined, only: undefined, size: undefined, seconds: 1 },
+  ...{
+    tiny: true,
+    subscribed: false,
+    everyEvent: false,
+    server: undefined,
+    only: undefined,
+    size: undefined,
+    seconds: 1,
+  },
   say: () => undefined,
 };
 

@@ -255,7 +255,8 @@ async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcom
   const later = deferredUntil(planFor(ports, taken), taken.createdAt, now, outcome);
   if (later !== undefined) {
     const { id, version, attempt } = taken;
-    if (!(await putOffAttempt(ports.sql, { id, version, number: attempt, wait_ms: later - now })))
+    const { keepsPlace = false } = outcome;
+    if (!(await putOffAttempt(ports.sql, { id, version, number: attempt, wait_ms: later - now, keepsPlace })))
       countFenced(ports.metrics, "attempt");
     return;
   }

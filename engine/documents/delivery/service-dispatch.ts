@@ -15,6 +15,7 @@ import { tracedAttempt } from "../../base/tracing/tracing.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
+import { untilBack } from "../../storage/sql.js";
 import {
   endServiceAttempt,
   readMessageStanding,
@@ -166,7 +167,8 @@ export async function attemptMessage(ports: ServiceDispatchPorts, taken: TakenMe
 
 /** @returns false when another node has decided since */
 async function write(ports: ServiceDispatchPorts, taken: TakenMessage, end: ServiceAttemptEnd): Promise<boolean> {
-  const ended = await endServiceAttempt(ports.sql, end);
+  // As the end of a document's attempt does, it waits for a Postgres that is started anew.
+  const ended = await untilBack(ports.clock, () => endServiceAttempt(ports.sql, end));
   if (ended === undefined) {
     countFenced(ports.metrics, "service_message");
     return false;

@@ -163,14 +163,20 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
 }
 
 /** Nothing was tried: the document comes again soon, and its plan is not used up. */
-const WORKERS_BUSY: Outcome = { kind: "deferred", code: "WORKERS_BUSY", retryAfter_ms: LIMITS.workers_busy_retry_ms };
+const WORKERS_BUSY: Outcome = {
+  ...{ kind: "deferred", code: "WORKERS_BUSY", retryAfter_ms: LIMITS.workers_busy_retry_ms },
+  keepsPlace: true,
+};
 
 function busyOrThrow(error: unknown): "busy" {
   if (error instanceof PoolBusy) return "busy";
   throw error;
 }
 
-const deferredBy = ({ reason, retryAfter_ms }: Later): Outcome => ({ kind: "deferred", code: reason, retryAfter_ms });
+const deferredBy = ({ reason, retryAfter_ms }: Later): Outcome => ({
+  ...{ kind: "deferred", code: reason, retryAfter_ms },
+  keepsPlace: reason === "full",
+});
 
 /** The exchange over the network, which is told nothing of the trace: the other side finds it by the message's id. */
 const exchanged = (

@@ -301,17 +301,26 @@ export async function addOvertaken(
     where document_attempt.outcome = 'cut' and excluded.outcome = 'receipt'`;
 }
 
+/** An attempt that was not made, and how long its document rests. */
+interface AttemptNotMade {
+  readonly id: DocumentId;
+  readonly version: number;
+  readonly number: number;
+  readonly wait_ms: number;
+  /** Whether it is claimed in its turn after that; otherwise whatever is due meanwhile goes before it. */
+  readonly keepsPlace: boolean;
+}
+
 /**
  * Takes an attempt back that was not made: its number is free again, the lease too, and the document is due later.
  * @returns false when the document has another version than the one that was taken
  */
-export async function putOffAttempt(
-  sql: Sql,
-  attempt: { readonly id: DocumentId; readonly version: number; readonly number: number; readonly wait_ms: number },
-): Promise<boolean> {
-  const rows = await sql`
-    select version from put_off_attempt(${attempt.id}, ${attempt.version}, ${attempt.number},
-      ${Math.round(attempt.wait_ms)}::bigint)`;
+export async function putOffAttempt(sql: Sql, attempt: AttemptNotMade): Promise<boolean> {
+  const { id, version, number, keepsPlace } = attempt;
+  const wait_ms = Math.round(attempt.wait_ms);
+  const rows = keepsPlace
+    ? await sql`select version from rest_attempt(${id}, ${version}, ${number}, ${wait_ms}::bigint)`
+    : await sql`select version from put_off_attempt(${id}, ${version}, ${number}, ${wait_ms}::bigint)`;
   return rows.length === 1;
 }
 

@@ -147,7 +147,7 @@ test.each(["HELD", "RECEIVED"] as const)(
       exchange: exchangeOf(id, "business"),
       duty: {
         ...{ firmId, documentTypeId, sbdhInstanceId: row.sbdhInstanceId, always: true },
-        ...{ receiver: "0242:000777" as ParticipantId, receivedAt: at - 86_400_000 },
+        ...{ receiver: "0242:000777" as ParticipantId, receivedAt: at - 86_400_000, payloadBytes: 6 },
       },
     });
     expect(stored).toBe(true);

@@ -107,6 +107,22 @@ describe("a deferred document", () => {
     expect([number, ((await stateOf(id)) as { status: string }).status]).toEqual([1, "delivered"]);
   });
 
+  test("a document for which only a place was wanting rests, and is due as long as it was before", async () => {
+    const id = await document();
+    const place = async (): Promise<unknown> =>
+      (await db.sql`select next_attempt_at as due, attempts, lease_owner as owner from document where id = ${id}`)[0];
+    const before = await place();
+    expect(before).toMatchObject({ attempts: 0, owner: null });
+    const full: Outcome = { kind: "deferred", code: "full", retryAfter_ms: 3_000_000, keepsPlace: true };
+    expect(await attempt(id, full)).toBe(true);
+    expect(await place()).toEqual(before);
+    expect(await attempt(id, { kind: "receipt" }), "it rests").toBe(false);
+    await db.sql`update document set lease_until = now() - interval '1 second' where id = ${id}`;
+    expect(await attempt(id, full)).toBe(true);
+    expect(await place()).toEqual(before);
+    expect(await db.sql`select 1 from document_attempt where document_id = ${id}`).toEqual([]);
+  });
+
   test("a document that was deferred for as long as the whole plan lasts has failed", async () => {
     const id = await document();
     clock.advance(WHOLE_PLAN_MS + 1);

@@ -4870,6 +4870,17 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.rest_attempt(p_id uuid, p_version integer, p_number integer, p_wait_ms bigint)
+ RETURNS TABLE(version integer)
+ LANGUAGE sql
+AS $function$
+  update document as d
+  set attempts = d.attempts - 1, version = d.version + 1, lease_owner = null,
+    lease_until = clock_timestamp() + p_wait_ms * interval '1 millisecond'
+  where d.id = p_id and d.version = p_version and d.attempts = p_number
+  returning d.version
+$function$
+
 CREATE OR REPLACE FUNCTION public.revoke_access_token(p_jti uuid, p_key uuid, p_expires timestamp with time zone, p_audit jsonb)
  RETURNS void
  LANGUAGE plpgsql

@@ -572,6 +572,7 @@ test("where no worker takes the message it is deferred for a moment: nothing was
   expect(await deliver(one, undefined, undefined, full)).toEqual({
     kind: "deferred",
     code: "WORKERS_BUSY",
+    keepsPlace: true,
     retryAfter_ms: LIMITS.workers_busy_retry_ms,
   });
   expect(peer.arrived).toEqual([]);
