@@ -10,6 +10,7 @@ import { Refusal } from "../../base/errors.js";
 import type { ErrorDetail, ErrorName } from "../../base/errors.js";
 import type { DocumentId } from "../../base/ids.js";
 import type { Conflict } from "../../storage/documents/documents.js";
+import { FirmKeyGone } from "../../storage/keyring/firm-key-files.js";
 import type { RecipientResolution } from "./request.js";
 import { INVOICE_CHECKS, SEND_CHECKS } from "./send-checks.js";
 import type { Check } from "./send-checks.js";
@@ -174,3 +175,8 @@ export function refuseConflict(door: Door, kind: Conflict, members: Readonly<Rec
  * integrator signs in again, and is told then that the firm is none of its own.
  */
 export const refuseErased = (): Refusal => new Refusal("TOKEN_INVALID");
+
+/** Refuses so where nothing can be sealed for a firm any more: a database from before its erasure has its API keys. */
+export function refuseGone(error: unknown): never {
+  throw error instanceof FirmKeyGone ? refuseErased() : error;
+}

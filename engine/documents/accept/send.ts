@@ -33,7 +33,7 @@ import type { Sql } from "../../storage/sql.js";
 import { keptFacts } from "../kept-facts.js";
 import { firstAttemptAt } from "../delivery/first-attempt.js";
 import type { Reserve } from "../delivery/first-attempt.js";
-import { DOORS, refuseConflict, refuseErased } from "./doors.js";
+import { DOORS, refuseConflict, refuseErased, refuseGone } from "./doors.js";
 import type { Inspection, Validators } from "./facts.js";
 import { keep } from "./refused.js";
 import { completed } from "./said.js";
@@ -177,7 +177,7 @@ async function newDocument(
   const warnings = [request.warning, WARNINGS[capability]].filter((text) => text !== undefined);
   const warning = warnings.length === 0 ? undefined : warnings.join(" ");
   const messageId = newMessageId();
-  const sealer = await ports.sealer.forFirm(request.firmId);
+  const sealer = await ports.sealer.forFirm(request.firmId).catch(refuseGone);
   const { erpDocumentId: externalId, payloadSha256, receivedAt, resolution } = request;
   return {
     id,

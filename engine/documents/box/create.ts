@@ -13,7 +13,7 @@ import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Json, Sql } from "../../storage/sql.js";
 import type { DocumentWorkers } from "../accept/validators.js";
-import { refuseConflict, refuseErased } from "../accept/doors.js";
+import { refuseConflict, refuseErased, refuseGone } from "../accept/doors.js";
 import { refuseSchedule } from "./operate.js";
 import { stage } from "./stage.js";
 
@@ -75,7 +75,7 @@ export async function createItem(
   refuseSchedule(scheduledFor, wish.receivedAt);
   const staged = await stage(ports, firmId, payload);
   const id = newBoxItemId(ports.clock);
-  const sealer = await ports.sealer.forFirm(firmId);
+  const sealer = await ports.sealer.forFirm(firmId).catch(refuseGone);
   const made = await orTemporary(
     createBoxItem(
       ports.sql,

@@ -8,6 +8,7 @@ import type { InboundExchange, InboundOutcome, Prove } from "../../peppol/transp
 import type { NewDuty } from "../../storage/documents/duties.js";
 import { storeBusiness } from "../../storage/documents/received.js";
 import type { NewBusiness } from "../../storage/documents/received.js";
+import { FirmKeyGone } from "../../storage/keyring/firm-key-files.js";
 import { sealCompressed } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { keptFacts } from "../kept-facts.js";
@@ -44,6 +45,16 @@ const packed = async (
 const owedFor = (duty: NewDuty | undefined, isHeld: boolean): NewDuty | undefined =>
   isHeld || duty?.always === true ? duty : undefined;
 
+/** What seals for a firm; undefined for one that was erased, where its database is from before that. */
+async function sealerFor({ sealer }: InboundPorts, firmId: FirmId): Promise<Sealer | undefined> {
+  try {
+    return await sealer.forFirm(firmId);
+  } catch (error) {
+    if (error instanceof FirmKeyGone) return undefined;
+    throw error;
+  }
+}
+
 /**
  * Makes a document ready for a participant of ours that takes this type.
  * @returns the outcome where there is no such participant
@@ -58,6 +69,8 @@ export async function readyBusiness(
   if (own === undefined || !own.capabilities.some(({ documentTypeId }) => documentTypeId === exchange.documentTypeId))
     return NOT_OURS;
   const { firmId } = own;
+  const sealer = await sealerFor(ports, firmId);
+  if (sealer === undefined) return NOT_OURS;
   const id = newReceivedDocumentId(ports.clock);
   const at = ports.clock.now();
   const duty = dutyOf(ports, exchange, firmId, at);
@@ -65,7 +78,6 @@ export async function readyBusiness(
     duty === undefined ? undefined : judgeArrival(ports, exchange),
     prove?.({ id, firmId }),
   ]);
-  const sealer = await ports.sealer.forFirm(firmId);
   const { sha256, sealed } = await packed(sealer, id, exchange, judged);
   // Where nobody can be told of a rejection, the firm sees what came. One that is refused is judged again while it is
   // held: what is said of it is written with its end.

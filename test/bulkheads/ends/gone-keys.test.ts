@@ -24,7 +24,7 @@ import { openFirmKeyFiles } from "../../../engine/storage/keyring/firm-key-files
 import { openKeyring } from "../../../engine/storage/keyring/keyring.js";
 import { sealPayload } from "../../../engine/storage/payloads/payloads.js";
 import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
-import { invoiceXml, MASTER_KEY, startTestEngine } from "../../support/engines/engine.js";
+import { accessToken, invoiceXml, MASTER_KEY, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
 import type { TestEngine } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
 
@@ -107,6 +107,31 @@ test("an item from before firms had keys has failed as well where its firm's key
   const payloadSealed = await sealPayload(sealer, boxContext(id), Buffer.from(xml));
   await item(undefined, { payloadKeyId: sealer.keyId, payloadSealed }, id);
   expect(await ended(id)).toEqual(FAILED);
+});
+
+test("a send of a firm whose key is gone is answered as its API key is once it is erased again, and none for it arrives", async () => {
+  const sender = { participantId: participant, token: "" };
+  const [clientId, clientSecret] = [await newKey(), `sk_live_test_${randomUUID().replaceAll("-", "")}12345678`];
+  await sql()`update api_key set secret_sha256 = sha256(${clientSecret}::text::bytea) where id = ${clientId}`;
+  sender.token = await accessToken(engine.sandbox, { clientId, clientSecret });
+  const { receiver } = engine.sandbox;
+  const parts = sendParts(participant, receiver.participantId, invoiceXml(participant, receiver.participantId));
+  expect((await send(engine.sandbox, sender, parts)).status).toBe(401);
+  const other = {
+    participantId: engine.sandbox.sender.participantId,
+    token: await accessToken(engine.sandbox, engine.sandbox.sender),
+  };
+  const invoice = invoiceXml(other.participantId, participant);
+  const sent = await send(engine.sandbox, other, sendParts(other.participantId, participant, invoice));
+  expect(sent.status).toBe(202);
+  const attempt = await eventually("it was attempted", async () => {
+    const rows = await sql()<{ outcome: string }[]>`
+      select a.outcome from document_attempt as a join document as d on d.id = a.document_id
+      where d.receiver_key = ${participant}`;
+    return rows[0];
+  });
+  expect(attempt).toEqual({ outcome: "recipient_unregistered" });
+  expect(await sql()`select 1 from received_document where firm_id = ${firmId}`).toEqual([]);
 });
 
 test("what is staged or scheduled under a key that is gone does not keep its firm from being erased again", async () => {
