@@ -9,7 +9,6 @@ import type { Metrics } from "../base/metrics.js";
 import type { EvidenceArchive } from "../storage/evidence/archive.js";
 import { findRegistration } from "../storage/registrations.js";
 import type { Sealer } from "../storage/sealer.js";
-import { untilBack } from "../storage/sql.js";
 import type { Sql } from "../storage/sql.js";
 import type { As4Jobs } from "./as4/jobs.js";
 import type { As4Crypto } from "./as4/messages.js";
@@ -98,10 +97,9 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
   const http = client.request;
   const pki = createPki({ store, mode: config.REVOCATION, revocation: createRevocation({ http, clock }), clock, log });
   const registrations = openRegistrationPorts({ config, sql, sealer, keys, clock });
-  const ours = publishedParticipants(sql, keys);
+  const ours = publishedParticipants(sql, keys, clock);
   const smpServer = createSmpServer({
-    // A sender that is told of a failure rests for a wait of its plan: a Postgres that is started anew is not worth it.
-    find: async (key) => (await options.others?.(key)) ?? (await untilBack(clock, () => ours(key))),
+    find: async (key) => (await options.others?.(key)) ?? (await ours(key)),
     crypto,
     keys,
     endpointUrl: `${publicUrl}/as4`,

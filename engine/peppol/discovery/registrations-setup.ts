@@ -74,7 +74,7 @@ export function openRegistrationPorts({
     return smp;
   };
   identity();
-  const published = publishedParticipants(sql, keys);
+  const published = publishedParticipants(sql, keys, clock);
   return {
     sql,
     sealer,

@@ -76,6 +76,14 @@ export const DURABILITY: readonly FaultRow[] = [
       "integration/database/embedded-postgres",
       "the embedded Postgres comes back by itself, with its data and at the same address, when its process is killed",
     ),
+    by(
+      "integration/access-points/arrivals",
+      "a document that arrives while Postgres is started again, %s, is stored once when it is back",
+    ),
+    by(
+      "integration/delivery/cut-attempts",
+      "%s that comes while Postgres is started again is written when it is back, and nothing was cut",
+    ),
   ),
   row(
     "F-05",

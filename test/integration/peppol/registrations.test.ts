@@ -33,6 +33,7 @@ import { startDnsServer } from "../../support/peppol/dns-server.js";
 import type { TestDnsServer } from "../../support/peppol/dns-server.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { hearCommand } from "../../support/engines/heard-command.js";
+import { closableDatabase } from "../../support/database/closable.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { seedFirm } from "../../support/database/seed.js";
@@ -77,7 +78,7 @@ beforeEach(async () => {
 });
 
 function ports(changes: Partial<NetworkRegistrationPorts> = {}): NetworkRegistrationPorts {
-  const published = publishedParticipants(db.sql, keys);
+  const published = publishedParticipants(db.sql, keys, clock);
   const identity = (): NonNullable<ReturnType<OwnKeys["smp"]>> => {
     const smp = keys.smp();
     if (smp === undefined) throw new Error("no SMP key");
@@ -95,6 +96,18 @@ function ports(changes: Partial<NetworkRegistrationPorts> = {}): NetworkRegistra
     ...changes,
   };
 }
+
+test("our SMP knows a participant of ours also when it is asked while Postgres is started again", async () => {
+  const closable = closableDatabase(db);
+  try {
+    await closable.close();
+    const published = publishedParticipants(closable.sql, keys, closable.openAtLook(clock, 5));
+    expect((await published(P))?.capabilities.length).toBeGreaterThan(0);
+    expect(await published("0245:0000000000")).toBeUndefined();
+  } finally {
+    await closable.stop();
+  }
+});
 
 const note = (result: RegistrationResult): RegistrationResult => {
   seenResults.add(result.kind);
