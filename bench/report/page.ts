@@ -112,9 +112,9 @@ const beforeIt = (goals: BenchGoals, kept: KeptBench, run: PastRun): string =>
 
 /** Where the front page stands, and the line below which its table of figures is drawn. */
 export const FRONT_PAGE = "README.md";
-const FRONT_MARK = "| Benchmark | Its first goal | Measured | Goals met |\n| --- | --- | --- | --- |\n";
+const FRONT_MARK = "| Benchmark | Its first goal | Measured | On | Goals met |\n| --- | --- | --- | --- | --- |\n";
 
-/** One row a benchmark: its first goal, what that came to, and how many of its goals were met by the last run. */
+/** One row a benchmark: its first goal, what that came to and where, and how many of its goals the last run met. */
 function frontRow(goals: BenchGoals, kept: KeptBench | undefined): readonly (readonly string[])[] {
   const rows = goals.goals.map((goal) => goalRow(goals, goal, kept));
   const [first] = rows;
@@ -122,7 +122,8 @@ function frontRow(goals: BenchGoals, kept: KeptBench | undefined): readonly (rea
   const [bench = "", figure = "", goal = "", value = ""] = first;
   const met = rows.filter(([, , , , verdict = ""]) => verdict.startsWith("met")).length;
   const short = smaller(goals, kept);
-  return [[bench, `${figure} ${goal}`, value, kept === undefined ? "" : `${met} of ${rows.length}${short}`]];
+  const processor = kept?.machine?.cpu.replace(/\(R\)| Processor$/g, "") ?? "";
+  return [[bench, `${figure} ${goal}`, value, processor, kept === undefined ? "" : `${met} of ${rows.length}${short}`]];
 }
 
 /** Draws the table of figures into the front page. @param page  its text @param root  of the project */
