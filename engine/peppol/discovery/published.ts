@@ -11,8 +11,8 @@ import { providerOfSeat } from "../seats.js";
 import type { PublishedParticipant } from "./smp-server.js";
 
 /**
- * Makes the search for the participants that our SMP answers for. A sender that is told of a failure rests for a wait of
- * its plan, so that a Postgres that is started again is waited for.
+ * Makes the search for the participants that our SMP answers for. A sender that is told of a failure rests for a wait
+ * of its plan, so that a Postgres that is started again is waited for.
  * @returns a look-up by the participant's id in lower case
  */
 export const publishedParticipants =
