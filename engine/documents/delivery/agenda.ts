@@ -49,7 +49,8 @@ export function createAgenda(): Agenda {
   return {
     renew: (found, counted) => {
       const due = found.filter(({ lanes }) => lanes.some(({ ready }) => ready > 0));
-      lastReceivers = new Map([...lastReceivers].filter(([id]) => due.some(({ firmId }) => firmId === id)));
+      const ids = new Set(due.map(({ firmId }) => firmId));
+      lastReceivers = new Map([...lastReceivers].filter(([id]) => ids.has(id)));
       firms = inTurn(due, ({ firmId }) => firmId, lastFirm).map(({ firmId, lanes }) => ({
         firmId,
         lanes: inTurn(lanes, ({ receiver }) => receiver, lastReceivers.get(firmId)),

@@ -23,11 +23,11 @@ language sql stable as $$
   select white_label_has_other_name(p_integrator, p_customer_ref, p_dic) or exists (
     select 1 from onboarding_request r
     where r.integrator_id = p_integrator and r.customer_ref = p_customer_ref and r.dic <> p_dic
-      and r.status not in ('blocked', 'revoked', 'active')
+      and r.status not in ('blocked', 'revoked') and r.status <> 'active'
   ) or exists (
     select 1 from onboarding_request r
     where r.integrator_id = p_integrator and r.dic = p_dic and r.customer_ref <> p_customer_ref
-      and r.status not in ('blocked', 'revoked', 'active')
+      and r.status not in ('blocked', 'revoked') and r.status <> 'active'
   ) or exists (
     select 1 from firm_binding b join firm f on f.id = b.firm_id
     where b.integrator_id = p_integrator and b.customer_ref = p_customer_ref and f.dic is distinct from p_dic

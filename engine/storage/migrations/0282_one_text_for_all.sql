@@ -1,9 +1,10 @@
--- 0273 and 0277 had other texts in builds of a few hours: databases that took one of those get from here what they lack.
+-- 0273, 0277 and 0280 had other texts in builds of a few hours: databases that took one of those get from here what they lack.
 -- makes good 0273 as 0aed0fa6eac244ac84668889b295fd3ae0886cab96dbda14e7d4cdd49f005dcc
 -- makes good 0273 as e638ddc346ca92221fb53dafdb5c36438b7b7b5a21fa83cc10e26b585a1ca13c
 -- makes good 0273 as be445c7ebeabfa97eb2478fb2dab386cb8c04c0fbd387eda5f669a31f65e0e28
 -- makes good 0277 as 0a2426a18d835fa90b6f6fe481e71ee21243173de59378f1de7065c54a8ac945
 -- makes good 0277 as 07b09ee598a93f3b66d1e4784e8979fbf6e0c6630a877afe76a320c298405b62
+-- makes good 0280 as c80e3f8b238282e162865ca8d159aab67c56b9c0957951c98dfc3e8a4ddaa7a2
 
 -- Writes a customer: 'created'; 'repeat' or 'key_conflict' of the same key; 'ref_conflict' where the name or the company
 -- is another customer's, or stands beside another among operations and firms; 'key_ended' for a late repeat of what made
@@ -133,4 +134,25 @@ begin
     );
   return v_gone;
 end
+$$;
+
+-- Whether a name stands for another company among customers, operations, bindings and requests that wait; for one that is
+-- active its binding speaks, whose name may have changed since.
+create or replace function white_label_name_differs(p_integrator uuid, p_customer_ref text, p_dic text) returns boolean
+language sql stable as $$
+  select white_label_has_other_name(p_integrator, p_customer_ref, p_dic) or exists (
+    select 1 from onboarding_request r
+    where r.integrator_id = p_integrator and r.customer_ref = p_customer_ref and r.dic <> p_dic
+      and r.status not in ('blocked', 'revoked', 'active')
+  ) or exists (
+    select 1 from onboarding_request r
+    where r.integrator_id = p_integrator and r.dic = p_dic and r.customer_ref <> p_customer_ref
+      and r.status not in ('blocked', 'revoked', 'active')
+  ) or exists (
+    select 1 from firm_binding b join firm f on f.id = b.firm_id
+    where b.integrator_id = p_integrator and b.customer_ref = p_customer_ref and f.dic is distinct from p_dic
+  ) or exists (
+    select 1 from firm f join firm_binding b on b.firm_id = f.id
+    where f.dic = p_dic and b.integrator_id = p_integrator and b.customer_ref <> p_customer_ref
+  )
 $$;
