@@ -246,6 +246,11 @@ export const DELIVERY_LIMITS = {
   receiver_place_wait_ms: 10 * SECOND_MS,
   /** How soon a document comes again to a receiver that was full: between the first and the last of these. */
   receiver_retry_min_ms: 1 * SECOND_MS,
+  /**
+   * The longest rest of a document that found no place and keeps its own: it is claimed for a free place alone, and
+   * whoever hastens it meanwhile changes nothing. Ours.
+   */
+  place_rest_max_ms: 2 * SECOND_MS,
   receiver_retry_max_ms: 60 * SECOND_MS,
   /** Receiving access points remembered per node; the network has about 500. */
   receivers_max: 10_000,

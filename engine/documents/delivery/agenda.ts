@@ -5,7 +5,7 @@
 import type { FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { shareOut } from "./claims.js";
-import type { FirmLanes, Places, ReceiverCapacity, Share } from "./claims.js";
+import type { FirmLanes, Lane, Places, ReceiverCapacity, Share } from "./claims.js";
 
 /** The lanes that are known to have due documents, in the order of their turns. */
 interface Agenda {
@@ -28,63 +28,91 @@ interface Agenda {
   hasEndedShort(): boolean;
 }
 
-/** In the order of their keys, beginning behind the last whose turn it was. */
-function inTurn<T>(items: readonly T[], keyOf: (item: T) => string, last: string | undefined): readonly T[] {
-  if (last === undefined) return items;
-  const sorted = [...items].sort((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
-  return [...sorted.filter((item) => keyOf(item) > last), ...sorted.filter((item) => keyOf(item) <= last)];
+const laneKey = (firmId: FirmId, receiver: string): string => `${firmId} ${receiver}`;
+
+/** Lanes whose turns are remembered; of one that is forgotten it has been longest. */
+const TURNS_MAX = 4 * LIMITS.lane_firms_max * LIMITS.lanes_per_firm_max;
+
+/** When each lane was served last, in the order of its turns. */
+class Turns {
+  // Bounded by TURNS_MAX.
+  readonly #last = new Map<string, number>();
+  #turn = 0;
+
+  of(firmId: FirmId, { receiver }: Lane): number {
+    return this.#last.get(laneKey(firmId, receiver)) ?? 0;
+  }
+
+  note({ firmId, receiver }: Share): void {
+    const key = laneKey(firmId, receiver);
+    this.#turn += 1;
+    this.#last.delete(key);
+    this.#last.set(key, this.#turn);
+    for (const oldest of this.#last.keys()) {
+      if (this.#last.size <= TURNS_MAX) return;
+      this.#last.delete(oldest);
+    }
+  }
+
+  /**
+   * The lanes that were not served for longest come first, of a firm and among firms. A firm's place is that of its
+   * lane whose receiver has room: neither what it was served elsewhere nor whom it cannot reach counts.
+   */
+  inOrder(firms: readonly FirmLanes[], hasRoom: (receiver: string) => boolean): readonly FirmLanes[] {
+    return firms
+      .map(({ firmId, lanes }) => {
+        const sorted = lanes.toSorted((left, right) => this.of(firmId, left) - this.of(firmId, right));
+        const first = sorted.find(({ receiver }) => hasRoom(receiver));
+        return { firm: { firmId, lanes: sorted }, turn: first === undefined ? Infinity : this.of(firmId, first) };
+      })
+      .toSorted((left, right) => (left.turn === right.turn ? 0 : left.turn - right.turn))
+      .map(({ firm }) => firm);
+  }
 }
 
 /** An agenda on which nothing stands. */
 export function createAgenda(): Agenda {
   // Bounded by what a look finds: LIMITS.lane_firms_max firms with LIMITS.lanes_per_firm_max lanes each.
   let firms: readonly FirmLanes[] = [];
-  /** Whose turn it was last. A look that finds the same firms again does not give the first of them another one. */
-  let lastFirm: FirmId | undefined;
-  // The same of the receivers of each firm, bounded by the same firms.
-  let lastReceivers: ReadonlyMap<FirmId, string> = new Map();
+  // A look that finds the same firms again does not give the first of them another turn.
+  const turns = new Turns();
   // Bounded by the same lanes.
   let cut: ReadonlySet<string> = new Set();
   let endedShort = false;
   return {
     renew: (found, counted) => {
-      const due = found.filter(({ lanes }) => lanes.some(({ ready }) => ready > 0));
-      const ids = new Set(due.map(({ firmId }) => firmId));
-      lastReceivers = new Map([...lastReceivers].filter(([id]) => ids.has(id)));
-      firms = inTurn(due, ({ firmId }) => firmId, lastFirm).map(({ firmId, lanes }) => ({
-        firmId,
-        lanes: inTurn(lanes, ({ receiver }) => receiver, lastReceivers.get(firmId)),
-      }));
+      firms = found.filter(({ lanes }) => lanes.some(({ ready }) => ready > 0));
       cut = new Set(
         firms.flatMap(({ firmId, lanes }) =>
-          lanes.filter(({ ready }) => ready >= counted).map(({ receiver }) => `${firmId} ${receiver}`),
+          lanes.filter(({ ready }) => ready >= counted).map(({ receiver }) => laneKey(firmId, receiver)),
         ),
       );
       endedShort = false;
     },
-    shares: (places, capacityOf) => (firms.length === 0 ? [] : shareOut(firms, places, capacityOf)),
+    shares: (places, capacityOf) => {
+      if (firms.length === 0) return [];
+      // Bounded by the same lanes.
+      const room = new Map<string, boolean>();
+      const hasRoom = (receiver: string): boolean => {
+        const known = room.get(receiver) ?? places.isFree(capacityOf(receiver));
+        room.set(receiver, known);
+        return known;
+      };
+      return shareOut(turns.inOrder(firms, hasRoom), places, capacityOf);
+    },
     served: (shares) => {
-      const claimed = new Map<string, Map<string, number>>();
-      for (const { firmId, receiver, count } of shares)
-        claimed.set(firmId, (claimed.get(firmId) ?? new Map<string, number>()).set(receiver, count));
-      const turns = new Map(lastReceivers);
-      const after = firms.map((firm): FirmLanes => {
-        const counts = claimed.get(firm.firmId);
-        if (counts === undefined) return firm;
-        const lanes = firm.lanes.map((lane) => ({ ...lane, ready: lane.ready - (counts.get(lane.receiver) ?? 0) }));
-        endedShort ||= lanes.some(({ receiver, ready }) => ready <= 0 && cut.has(`${firm.firmId} ${receiver}`));
-        const last = lanes.findLast(({ receiver }) => counts.has(receiver))?.receiver;
-        lastFirm = firm.firmId;
-        if (last !== undefined) turns.set(firm.firmId, last);
-        const left = lanes.filter(({ ready }) => ready > 0);
-        return { firmId: firm.firmId, lanes: inTurn(left, ({ receiver }) => receiver, last) };
+      const claimed = new Map(shares.map((share) => [laneKey(share.firmId, share.receiver), share.count]));
+      for (const share of shares) turns.note(share);
+      firms = firms.flatMap(({ firmId, lanes }) => {
+        const left = lanes.map((lane) => {
+          const key = laneKey(firmId, lane.receiver);
+          const ready = lane.ready - (claimed.get(key) ?? 0);
+          endedShort ||= claimed.has(key) && ready <= 0 && cut.has(key);
+          return { ...lane, ready };
+        });
+        const waiting = left.filter(({ ready }) => ready > 0);
+        return waiting.length === 0 ? [] : [{ firmId, lanes: waiting }];
       });
-      lastReceivers = turns;
-      const left = after.filter(({ lanes }) => lanes.length > 0);
-      firms = [
-        ...left.filter(({ firmId }) => !claimed.has(firmId)),
-        ...left.filter(({ firmId }) => claimed.has(firmId)),
-      ];
     },
     isEmpty: () => firms.length === 0,
     hasEndedShort: () => endedShort,

@@ -16,7 +16,7 @@ export interface ReceiverCapacity {
 }
 
 /** Due documents of one firm for one receiver. */
-interface Lane {
+export interface Lane {
   /** The participant, in lower case. */
   readonly receiver: string;
   /** How many are due, as far as they were counted. */

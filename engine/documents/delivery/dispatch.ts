@@ -256,15 +256,16 @@ async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcom
   if (later !== undefined) {
     const { id, version, attempt } = taken;
     const { keepsPlace = false } = outcome;
-    if (!(await putOffAttempt(ports.sql, { id, version, number: attempt, wait_ms: later - now, keepsPlace })))
-      countFenced(ports.metrics, "attempt");
+    const wait_ms = keepsPlace ? Math.min(later - now, LIMITS.place_rest_max_ms) : later - now;
+    const notMade = { id, version, number: attempt, wait_ms, keepsPlace };
+    if (!(await untilBack(ports.clock, () => putOffAttempt(ports.sql, notMade)))) countFenced(ports.metrics, "attempt");
     return;
   }
   const end = endOf(ports, taken, outcome);
-  const isCut = end.status === "send_failed" && (await wasCut(ports.sql, taken.id));
+  const isCut = end.status === "send_failed" && (await untilBack(ports.clock, () => wasCut(ports.sql, taken.id)));
   const isWritten = await write(ports, taken, isCut ? endOf(ports, taken, outcome, true) : end);
   if (isWritten || (outcome.kind === "receipt" && (await writeLate(ports, taken, outcome)))) return;
-  await addOvertaken(ports.sql, end);
+  await untilBack(ports.clock, () => addOvertaken(ports.sql, end));
 }
 
 /** @returns false when another node has decided since */
@@ -296,7 +297,7 @@ async function writeLate(ports: DispatchPorts, taken: TakenAttempt, outcome: Out
   // Its evidence has its place in the chain by the end that came too late.
   const { evidence: _, ...proof } = outcome;
   for (let tries = 0; tries < LIMITS.stale_version_retries; tries += 1) {
-    const standing = await readStanding(ports.sql, taken.id);
+    const standing = await untilBack(ports.clock, () => readStanding(ports.sql, taken.id));
     if (standing === undefined) return false;
     if (!isAttemptable(standing.status)) {
       if (standing.status !== "delivered")

@@ -160,7 +160,8 @@ export async function attemptMessage(ports: ServiceDispatchPorts, taken: TakenMe
   ports.metrics.count("service_messages_total", { kind: taken.kind, result: outcome.kind });
   const end = endOf(ports, taken, outcome);
   // What may have arrived has not surely failed: an answer that has is given again, and sent a second time.
-  const isCut = end.status === "send_failed" && (await wasMessageCut(ports.sql, taken.id));
+  const isCut =
+    end.status === "send_failed" && (await untilBack(ports.clock, () => wasMessageCut(ports.sql, taken.id)));
   const isWritten = await write(ports, taken, isCut ? endOf(ports, taken, outcome, true) : end);
   if (!isWritten && outcome.kind === "receipt") await writeLate(ports, taken, outcome);
 }
@@ -183,7 +184,7 @@ async function write(ports: ServiceDispatchPorts, taken: TakenMessage, end: Serv
 /** A receipt proves the delivery whoever has the message meanwhile, as it does for a document. */
 async function writeLate(ports: ServiceDispatchPorts, taken: TakenMessage, outcome: Outcome): Promise<void> {
   for (let tries = 0; tries < LIMITS.stale_version_retries; tries += 1) {
-    const standing = await readMessageStanding(ports.sql, taken.id);
+    const standing = await untilBack(ports.clock, () => readMessageStanding(ports.sql, taken.id));
     if (standing === undefined || !isAttemptable(standing.status)) return;
     if (!(await write(ports, taken, endOf(ports, { ...taken, ...standing }, outcome)))) continue;
     ports.log.info("dispatch.receipt_late", { documentId: taken.id, attempt: taken.attempt });

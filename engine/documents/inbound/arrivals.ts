@@ -8,6 +8,7 @@ import { providerOfSeat } from "../../peppol/seats.js";
 import type { InboundExchange, InboundOutcome } from "../../peppol/transport.js";
 import type { NewDuty } from "../../storage/documents/duties.js";
 import type { NewExchange } from "../../storage/documents/exchanges.js";
+import { FirmKeyGone } from "../../storage/keyring/firm-key-files.js";
 import { packPayload, sealCompressed } from "../../storage/payloads/payloads.js";
 import { findOwnParticipant } from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
@@ -39,6 +40,19 @@ export const participantOfOurs = (
   { sql, clock }: InboundPorts,
   named: ParticipantId,
 ): ReturnType<typeof findOwnParticipant> => untilBack(clock, () => findOwnParticipant(sql, participantKey(named)));
+
+/** What seals for a firm; undefined for one that was erased, where its database is from before that. */
+export async function sealerFor(
+  { sealer }: Pick<InboundPorts, "sealer">,
+  firmId: FirmId | undefined,
+): Promise<Sealer | undefined> {
+  try {
+    return await sealer.forFirm(firmId);
+  } catch (error) {
+    if (error instanceof FirmKeyGone) return undefined;
+    throw error;
+  }
+}
 
 /** What is stored of an arriving payload, whether a worker has packed it or it is packed now. */
 export const sealArrived = async (

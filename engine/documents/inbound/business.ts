@@ -8,11 +8,10 @@ import type { InboundExchange, InboundOutcome, Prove } from "../../peppol/transp
 import type { NewDuty } from "../../storage/documents/duties.js";
 import { storeBusiness } from "../../storage/documents/received.js";
 import type { NewBusiness } from "../../storage/documents/received.js";
-import { FirmKeyGone } from "../../storage/keyring/firm-key-files.js";
 import { sealCompressed } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { keptFacts } from "../kept-facts.js";
-import { dutyOf, exchangeOf, participantOfOurs, NOT_OURS, sealArrived } from "./arrivals.js";
+import { dutyOf, exchangeOf, participantOfOurs, NOT_OURS, sealArrived, sealerFor } from "./arrivals.js";
 import type { InboundPorts } from "./arrivals.js";
 import { countVerdict } from "./held.js";
 import { isJudged } from "./judged.js";
@@ -44,16 +43,6 @@ const packed = async (
 /** What is owed for a document: a verdict while it is held, and a success only where it was asked for. */
 const owedFor = (duty: NewDuty | undefined, isHeld: boolean): NewDuty | undefined =>
   isHeld || duty?.always === true ? duty : undefined;
-
-/** What seals for a firm; undefined for one that was erased, where its database is from before that. */
-async function sealerFor({ sealer }: InboundPorts, firmId: FirmId): Promise<Sealer | undefined> {
-  try {
-    return await sealer.forFirm(firmId);
-  } catch (error) {
-    if (error instanceof FirmKeyGone) return undefined;
-    throw error;
-  }
-}
 
 /**
  * Makes a document ready for a participant of ours that takes this type.

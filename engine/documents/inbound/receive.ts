@@ -17,7 +17,7 @@ import { untilBack } from "../../storage/sql.js";
 import type { DueStatusWork } from "../provider.js";
 import { readyBusiness, storeReady } from "./business.js";
 import type { ReadyBusiness } from "./business.js";
-import { dutyOf, exchangeOf, participantOfOurs, NOT_OURS, peerSeatOf, sealArrived } from "./arrivals.js";
+import { dutyOf, exchangeOf, participantOfOurs, NOT_OURS, peerSeatOf, sealArrived, sealerFor } from "./arrivals.js";
 import type { InboundPorts } from "./arrivals.js";
 
 export type { InboundPorts } from "./arrivals.js";
@@ -153,7 +153,8 @@ async function receiveStatus(
 ): Promise<InboundOutcome> {
   const id = newId(ports.clock);
   const at = ports.clock.now();
-  const sealer = await ports.sealer.forFirm(firmId);
+  const sealer = await sealerFor(ports, firmId);
+  if (sealer === undefined) return NOT_OURS;
   const { sha256, sealed } = await sealArrived(sealer, id, exchange.payload);
   const isNew = await storeStatus(
     ports.sql,

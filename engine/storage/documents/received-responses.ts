@@ -263,7 +263,8 @@ const targetOf = (row: TargetRow): StatusTarget => ({
 /** The document with this SBDH InstanceIdentifier; undefined when none of ours has it. */
 export async function findMlsTarget(sql: Sql, sbdhInstanceId: string): Promise<StatusTarget | undefined> {
   const [row] = await sql<TargetRow[]>`
-    select d.id, d.firm_id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased,
+    select d.id, d.firm_id, d.status, d.version,
+      (d.lease_owner is not null and d.lease_until > clock_timestamp()) is true as leased,
       coalesce(e.c3_seat, (
         select a.seat from document_attempt as a where a.document_id = d.id and a.seat is not null
         order by a.number desc limit 1
@@ -305,7 +306,7 @@ interface ResponseQuery {
 export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promise<StatusTarget | undefined> {
   const [row] = await sql<TargetRow[]>`
     with fitting as (
-      select d.id, d.firm_id, d.status, d.version, d.lease_until, d.receiver_key, d.created_at,
+      select d.id, d.firm_id, d.status, d.version, d.lease_owner, d.lease_until, d.receiver_key, d.created_at,
         d.facts ->> 'issueDate' as issue_date,
         case d.status when 'delivered' then 0 when 'sent' then 0 when 'queued' then 1 else 2 end as tier,
         (
@@ -327,7 +328,8 @@ export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promis
         count(*) filter (where f.named) over (partition by f.tier) as named_beside
       from fitting as f
     )
-    select f.id, f.firm_id, f.status, f.version, f.lease_until > clock_timestamp() is true as leased,
+    select f.id, f.firm_id, f.status, f.version,
+      (f.lease_owner is not null and f.lease_until > clock_timestamp()) is true as leased,
       coalesce((select e.c3_seat from exchange as e where e.id = f.id), (
         select a.seat from document_attempt as a where a.document_id = f.id and a.seat is not null
         order by a.number desc limit 1

@@ -63,7 +63,7 @@ test.each([
   },
 );
 
-test("a firm that comes while others wait for their turn is served in its place among them", () => {
+test("a firm that comes while others wait for their turn is served before those that had one", () => {
   const agenda = createAgenda();
   const order: string[] = [];
   for (const names of ["ac", "ac", "abc", "abc", "abc"]) {
@@ -75,7 +75,42 @@ test("a firm that comes while others wait for their turn is served in its place 
     order.push(...shares.map(({ firmId }) => firmId));
     agenda.served(shares);
   }
-  expect(order).toEqual(["a", "c", "a", "b", "c"]);
+  expect(order).toEqual(["a", "c", "b", "a", "c"]);
+});
+
+/** How often each lane is served in so many looks, one place at each receiver but a dead one. */
+function servedIn(looks: number, found: (look: number) => readonly FirmLanes[]): Record<string, number> {
+  const agenda = createAgenda();
+  const served: Record<string, number> = {};
+  for (let look = 0; look < looks; look += 1) {
+    agenda.renew(found(look), COUNTED);
+    const shares = agenda.shares(createPlaces(64), (receiver) => ({
+      ...wide(receiver),
+      places: receiver === "dead" ? 0 : 1,
+    }));
+    agenda.served(shares);
+    for (const { firmId, receiver } of shares)
+      served[`${firmId} ${receiver}`] = (served[`${firmId} ${receiver}`] ?? 0) + 1;
+  }
+  return served;
+}
+
+test("what a firm is served at one receiver, or cannot be served at another, moves no turn at a third", () => {
+  const beside = ["b", "c", "d"].map((name) => firm(name, ["r", 9]));
+  expect(servedIn(30, () => [...beside, firm("z", ["s", 9])])).toEqual({ "b r": 10, "c r": 10, "d r": 10, "z s": 30 });
+  expect(servedIn(30, () => [firm("a", ["r", 9], ["s", 9]), firm("b", ["r", 9])])).toEqual({
+    ...{ "a r": 15, "b r": 15 },
+    "a s": 30,
+  });
+  expect(servedIn(30, () => [firm("a", ["dead", 9], ["r", 9]), firm("b", ["r", 9])])).toEqual({ "a r": 15, "b r": 15 });
+});
+
+test("firms that no one look finds together have their turns at one receiver all the same", () => {
+  const names = Array.from({ length: 8 }, (_, index) => `f${index}`);
+  const halves = [names.slice(0, 4), names.slice(4)].map((half) => half.map((name) => firm(name, ["r", 9])));
+  expect(servedIn(80, (look) => halves[look % 2] ?? [])).toEqual(
+    Object.fromEntries(names.map((name) => [`${name} r`, 10])),
+  );
 });
 
 test("documents for a receiver that has no place stay on the agenda, and hold up nobody else's", () => {
