@@ -231,6 +231,20 @@ async function recreateStalled(loop: Loop, consumer: Consumer): Promise<boolean>
 }
 
 /**
+ * A server that is killed may come back with messages of which its consumer knows that they are acknowledged: nobody is
+ * given them again, and they would count as waiting for ever. Those below everything that the consumer still waits for
+ * are removed. Copies go by their age.
+ */
+async function removeAcknowledged(loop: Loop, consumer: Consumer): Promise<void> {
+  if (STREAMS[loop.stream].retention !== "queue") return;
+  const { ack_floor } = await consumer.info();
+  const { manager } = await loop.broker();
+  const { state } = await manager.streams.info(brokerName(loop.stream));
+  if (state.messages > 0 && state.first_seq <= ack_floor.stream_seq)
+    await manager.streams.purge(brokerName(loop.stream), { seq: ack_floor.stream_seq + 1 });
+}
+
+/**
  * Pulls until it is stopped. After any failure it looks for the broker, the stream and the consumer again, and makes
  * what is missing.
  */
@@ -238,11 +252,16 @@ async function runLoop(loop: Loop): Promise<void> {
   let consumer: Consumer | undefined;
   let failures = 0;
   let movedAt = loop.clock.monotonic();
+  let lookedAt = -Infinity;
   while (!loop.stopping.signal.aborted) {
     try {
       await loop.lanes.whenFree();
       if (loop.stopping.signal.aborted) return;
       consumer ??= await ensureConsumer(await loop.broker(), loop);
+      if (loop.clock.monotonic() - lookedAt > LIMITS.stream_stalled_ms) {
+        lookedAt = loop.clock.monotonic();
+        await removeAcknowledged(loop, consumer);
+      }
       const count = await pull(loop, consumer);
       failures = 0;
       if (count > 0) movedAt = loop.clock.monotonic();

@@ -1,5 +1,5 @@
 // Goal: both forms of the streams keep the same promises. Method: one suite, run on Postgres and on a real nats-server.
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -21,6 +21,7 @@ import { silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
 import { openSql } from "../../../engine/storage/sql.js";
 import { eventually } from "../../support/eventually.js";
+import { shortenLimits } from "../../support/engines/limits.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 
 const undo: (() => Promise<void> | void)[] = [];
@@ -289,6 +290,7 @@ function contract(makeBroker: () => Promise<Broker>): void {
   });
 
   test("a broker that goes and comes back in the middle loses nothing", async () => {
+    undo.push(shortenLimits({ stream_stalled_ms: 2_000 }));
     const broker = await makeBroker();
     const [publisher, consumer] = [broker.open({ ackWait_ms: 2_000 }), broker.open({ ackWait_ms: 2_000 })];
     const got: StreamDelivery[] = [];
@@ -422,6 +424,32 @@ describeNats("streams in JetStream", () => {
     await eventually("the second arrived", () => dispatched.length >= 2 && copies.length >= 2);
     expect(new Set(keysOf(dispatched))).toEqual(new Set(["before", "after"]));
     expect(new Set(keysOf(copies))).toEqual(new Set(["before", "after"]));
+  });
+
+  test("messages that were acknowledged, and are there again after the server was killed, are removed and handed to nobody", async () => {
+    undo.push(shortenLimits({ stream_stalled_ms: 50, stream_pull_ms: 1_000 }));
+    const broker = await natsBroker();
+    const [publisher, reader, later] = [broker.open(), broker.open(), broker.open()];
+    await (await collect(publisher, "dispatch", "any", [])).stop();
+    await publisher.publish("dispatch", numbered(5));
+    const stored = join(broker.dataDir, "streams/jetstream/$G/streams/KURIER_DISPATCH/msgs");
+    const [before, start] = [join(broker.dataDir, "before"), await broker.takeAway()];
+    cpSync(stored, before, { recursive: true });
+    await start();
+    const got: StreamDelivery[] = [];
+    await collect(reader, "dispatch", "any", got);
+    await eventually("all arrived", () => got.length === 5);
+    await whenEmpty(reader, "dispatch");
+    await reader.close();
+    const again = await broker.takeAway();
+    rmSync(stored, { recursive: true });
+    cpSync(before, stored, { recursive: true });
+    await again();
+    expect(await pendingOf(later, "dispatch")).toBe(5);
+    await collect(later, "dispatch", "any", got);
+    await later.publish("dispatch", [{ key: "later", body: {} }]);
+    await whenEmpty(later, "dispatch");
+    expect(keysOf(got)).toEqual([...sortedKeys(5), "later"]);
   });
 
   test("the server listens on loopback behind a token, is found by its data directory, knows nothing of our environment, and an orphan is stopped", async () => {
