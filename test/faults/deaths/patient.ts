@@ -1,4 +1,5 @@
 /** An engine over all its lives, and what is counted of its documents when nothing is on its way any more. */
+import { AS_NPM_START } from "../../../bench/engine.js";
 import { runningEmbeddedPostgres } from "../../../engine/embedded/embedded.js";
 import { openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
@@ -7,7 +8,7 @@ import { startEngineProcess } from "../../support/engines/process.js";
 import type { EngineProcess } from "../../support/engines/process.js";
 import type { Accepted } from "../load.js";
 
-/** An engine over all its lives, and a pool of ours on its database. */
+/** An engine over all its lives, started as `npm start` does, and a pool of ours on its database. */
 export class Patient {
   readonly #dataDir: string;
   readonly #env: Readonly<Record<string, string>>;
@@ -23,7 +24,9 @@ export class Patient {
   }
 
   async start(): Promise<void> {
-    this.engine = await startEngineProcess({ dataDir: this.#dataDir, env: this.#env, ...this.#own });
+    const env = { ...AS_NPM_START.env, ...this.#env };
+    const { nodeOptions } = AS_NPM_START;
+    this.engine = await startEngineProcess({ dataDir: this.#dataDir, env, nodeOptions, ...this.#own });
     await this.connect();
   }
 

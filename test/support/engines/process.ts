@@ -33,6 +33,8 @@ export interface EngineProcessOptions {
   readonly dataDir: string;
   readonly role?: "all" | "gateway" | "worker";
   readonly env?: Readonly<Record<string, string>>;
+  /** Of Node itself. @default none */
+  readonly nodeOptions?: readonly string[];
   /** Files that it may have open. @default as many as this process */
   readonly openFiles?: number;
   /** Where the engine's own files are; another release makes its own keys. @default this checkout */
@@ -67,6 +69,7 @@ async function startOnce(options: EngineProcessOptions): Promise<EngineProcess |
   const { PATH = "", HOME = "" } = process.env;
   const command = [
     process.execPath,
+    ...(options.nodeOptions ?? []),
     join(options.project ?? PROJECT, "gateway/kurier.mjs"),
     "serve",
     "--role",
