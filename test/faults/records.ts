@@ -24,9 +24,9 @@ export interface KillRecord {
   readonly rate: number;
   /** From the kill to the next delivery. */
   readonly firstDelivery_ms: number;
-  /** From the kill to the beginning of the first second with at least 0.8 of the rate of rounds without one. */
+  /** From the kill to the beginning of the first second with at least 0.8 of the rate of the last round without one. */
   readonly fullRate_ms: number | undefined;
-  /** The longest time of a document from its acceptance to its delivery. */
+  /** The longest time of a document from its acceptance to its delivery; a kill's is compared with the last without. */
   readonly wait_max_ms: number;
   /** Load average of the machine then: one that works for others as well takes longer. */
   readonly load: number;
@@ -52,11 +52,12 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 export function killTable(records: readonly KillRecord[]): string {
   const kills = records.filter(({ kind }) => kind !== "none");
   const groups = [...new Set(kills.map(({ form, kind }) => `${form}, ${kind}`))].sort();
-  const waitWithout = (form: string): number =>
-    Math.max(...records.filter((one) => one.form === form && one.kind === "none").map((one) => one.wait_max_ms));
+  const waitWithout = (kill: KillRecord): number =>
+    records.slice(0, records.indexOf(kill)).findLast(({ form, kind }) => form === kill.form && kind === "none")
+      ?.wait_max_ms ?? NaN;
   const line = (name: string, some: readonly KillRecord[]): string => {
     const recoveries = some.flatMap(({ fullRate_ms }) => (fullRate_ms === undefined ? [] : [fullRate_ms]));
-    const extra = some.map((one) => Math.max(0, one.wait_max_ms - waitWithout(one.form)));
+    const extra = some.map((one) => Math.max(0, one.wait_max_ms - waitWithout(one)));
     const cells = [
       name,
       some.length,
