@@ -43,6 +43,11 @@ interface MigrateOptions {
   readonly clock: Clock;
   /** Folder of NNNN_name.sql files. @default the folder `migrations` beside this file */
   readonly directory?: string;
+  /**
+   * Refuses a database that no migration was ever applied to: who works on what there is makes nothing of one that may
+   * be another's, under a name that was mistyped. @default false
+   */
+  readonly begun?: boolean;
 }
 
 interface MigrationFile {
@@ -242,12 +247,16 @@ export async function requireMigrated(options: Omit<MigrateOptions, "clock">): P
  * Brings the schema up to date. Safe to run from several processes at once: each migration is applied by one of them.
  * Migrations that a newer release applied are left alone, so that the older release keeps running beside it.
  * @returns the names of the migrations that this call applied
- * @throws MigrationError when the server is too old, an applied file was changed, or a script fails
+ * @throws MigrationError when the server is too old, an applied file was changed, a script fails, or nothing was begun
  */
 export async function migrate(options: MigrateOptions): Promise<readonly string[]> {
   const files = readFiles(options.directory ?? defaultDirectory());
   return withConnection(options.url, async (sql) => {
     await checkServer(sql);
+    if (options.begun === true && (await readApplied(sql)).length === 0)
+      throw new MigrationError(
+        "The database has nothing of Kurier in it: set DATABASE_URL, or DATA_DIR, to what the engine has, or run kurier migrate.",
+      );
     await sql.unsafe(REGISTER).simple();
     const status = statusOf(files, await readApplied(sql));
     refuseChanged(status);

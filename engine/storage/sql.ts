@@ -156,11 +156,16 @@ export function isPassing(error: unknown): boolean {
 /** SQLSTATEs of a server that ends its sessions or is about to start. */
 const STARTING = new Set(["57P01", "57P02", "57P03"]);
 
-/** Whether Postgres cannot be spoken to, as while it is started again: what it was asked is to be asked anew. */
+/**
+ * Whether Postgres cannot be spoken to, as while it is started again: what it was asked is to be asked anew. A pool
+ * that we have closed does not come back.
+ */
 function isAway(error: unknown): boolean {
   const code = codeOf(error);
   return (
-    code !== undefined && (PASSING_CLIENT.has(code) || STARTING.has(code) || code.startsWith("08") || isClosed(error))
+    code !== undefined &&
+    code !== "CONNECTION_ENDED" &&
+    (PASSING_CLIENT.has(code) || STARTING.has(code) || code.startsWith("08") || isClosed(error))
   );
 }
 

@@ -36,8 +36,9 @@ export interface DatabaseUse {
    */
   readonly looks?: boolean;
   /**
-   * Makes the embedded database where none was ever made, as who makes the first of something must. Others would make
-   * one for a name that was mistyped, and say that there is nothing in it. @default false
+   * Makes the embedded database, or the first schema of another, where none was ever made, as who makes the first of
+   * something must. Others would make one for a name that was mistyped, and say that there is nothing in it.
+   * @default false
    */
   readonly begins?: boolean;
   /** How long one statement may take. @default LIMITS.db_statement_timeout_ms */
@@ -76,7 +77,7 @@ export async function withDatabase<T>(
     try {
       if (options.migrated !== false)
         await (migratesAtStart(config) && options.looks !== true
-          ? migrate({ url, clock: systemClock })
+          ? migrate({ url, clock: systemClock, begun: options.begins !== true })
           : requireMigrated({ url }));
       return await onUrl(url, use, options);
     } catch (error) {

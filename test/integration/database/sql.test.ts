@@ -28,7 +28,7 @@ const SEED = Number(process.env["SEED"] ?? 20_261_120);
 describe("a Postgres that is away", () => {
   const failing = (code: string) => Object.assign(new Error(code), { code });
 
-  test("what waits for Postgres is asked again while nobody can speak to it, and not when it is busy, full or refuses", async () => {
+  test("what waits for Postgres is asked again while nobody can speak to it, and not when it is busy or full, refuses, or was left by us", async () => {
     const triesAt = async (code: string): Promise<number> => {
       let tries = 0;
       const ask = (): Promise<number> => {
@@ -39,7 +39,7 @@ describe("a Postgres that is away", () => {
       return tries;
     };
     const away = ["CONNECTION_CLOSED", "ECONNREFUSED", "ENOENT", "57P01", "57P03", "08006"];
-    const there = ["23505", "40001", "53100", "53300", "55P03", "57014", "25006"];
+    const there = ["23505", "40001", "53100", "53300", "55P03", "57014", "25006", "CONNECTION_ENDED"];
     expect(await Promise.all(away.map(triesAt))).toEqual(away.map(() => 2));
     expect(await Promise.all(there.map(triesAt))).toEqual(there.map(() => 1));
   });
