@@ -28,23 +28,22 @@ interface Agenda {
   hasEndedShort(): boolean;
 }
 
-const laneKey = (firmId: FirmId, receiver: string): string => `${firmId} ${receiver}`;
+const keyOf = (firmId: FirmId, where: string): string => `${firmId} ${where}`;
 
-/** Lanes whose turns are remembered; of one that is forgotten it has been longest. */
+/** Firms at access points, and their lanes, whose turns are remembered; of one that is forgotten it has been longest. */
 const TURNS_MAX = 4 * LIMITS.lane_firms_max * LIMITS.lanes_per_firm_max;
 
-/** When each lane was served last, in the order of its turns. */
+/** When each was served last, in the order of its turns. */
 class Turns {
   // Bounded by TURNS_MAX.
   readonly #last = new Map<string, number>();
   #turn = 0;
 
-  of(firmId: FirmId, { receiver }: Lane): number {
-    return this.#last.get(laneKey(firmId, receiver)) ?? 0;
+  of(key: string): number {
+    return this.#last.get(key) ?? 0;
   }
 
-  note({ firmId, receiver }: Share): void {
-    const key = laneKey(firmId, receiver);
+  note(key: string): void {
     this.#turn += 1;
     this.#last.delete(key);
     this.#last.set(key, this.#turn);
@@ -53,59 +52,104 @@ class Turns {
       this.#last.delete(oldest);
     }
   }
+}
 
-  /**
-   * The lanes that were not served for longest come first, of a firm and among firms. A firm's place is that of its
-   * lane whose receiver has room: neither what it was served elsewhere nor whom it cannot reach counts.
-   */
-  inOrder(firms: readonly FirmLanes[], hasRoom: (receiver: string) => boolean): readonly FirmLanes[] {
+/** What is known of a receiver while places are shared out. */
+interface Place {
+  readonly key: string;
+  readonly hasRoom: boolean;
+}
+
+/** What a look found of one lane, with the key of its turns. */
+interface KeyedLane extends Lane {
+  readonly key: string;
+}
+
+interface KeyedFirm {
+  readonly firmId: FirmId;
+  readonly lanes: readonly KeyedLane[];
+}
+
+/**
+ * The order of firms and lanes: who was not served for longest comes first. A firm's place is that of its turn at an
+ * access point of its that has room: neither what it was served elsewhere, nor whom it cannot reach, nor how many
+ * receivers it has there counts. Of a firm the lanes go by its turns at their access points, and then by their own.
+ */
+class Order {
+  readonly #atPlaces = new Turns();
+  readonly #ofLanes = new Turns();
+
+  sorted(firms: readonly KeyedFirm[], placeOf: (receiver: string) => Place): readonly KeyedFirm[] {
     return firms
       .map(({ firmId, lanes }) => {
-        const sorted = lanes.toSorted((left, right) => this.of(firmId, left) - this.of(firmId, right));
-        const first = sorted.find(({ receiver }) => hasRoom(receiver));
-        return { firm: { firmId, lanes: sorted }, turn: first === undefined ? Infinity : this.of(firmId, first) };
+        // Bounded by the lanes of a firm.
+        const known = new Map<string, number>();
+        const atPlace = (key: string): number => {
+          const turn = known.get(key) ?? this.#atPlaces.of(keyOf(firmId, key));
+          known.set(key, turn);
+          return turn;
+        };
+        let turn = Infinity;
+        const ranked = lanes.map((lane) => {
+          const { key, hasRoom } = placeOf(lane.receiver);
+          const place = atPlace(key);
+          if (hasRoom) turn = Math.min(turn, place);
+          return { lane, place, own: this.#ofLanes.of(lane.key) };
+        });
+        ranked.sort((left, right) => left.place - right.place || left.own - right.own);
+        return { firm: { firmId, lanes: ranked.map(({ lane }) => lane) }, turn };
       })
-      .toSorted((left, right) => (left.turn === right.turn ? 0 : left.turn - right.turn))
+      .sort((left, right) => (left.turn === right.turn ? 0 : left.turn - right.turn))
       .map(({ firm }) => firm);
+  }
+
+  note({ firmId, receiver }: Share, placeKey: string): void {
+    this.#atPlaces.note(keyOf(firmId, placeKey));
+    this.#ofLanes.note(keyOf(firmId, receiver));
   }
 }
 
 /** An agenda on which nothing stands. */
 export function createAgenda(): Agenda {
   // Bounded by what a look finds: LIMITS.lane_firms_max firms with LIMITS.lanes_per_firm_max lanes each.
-  let firms: readonly FirmLanes[] = [];
+  let firms: readonly KeyedFirm[] = [];
   // A look that finds the same firms again does not give the first of them another turn.
-  const turns = new Turns();
+  const order = new Order();
+  // Bounded by the same lanes.
+  let known = new Map<string, Place>();
   // Bounded by the same lanes.
   let cut: ReadonlySet<string> = new Set();
   let endedShort = false;
   return {
     renew: (found, counted) => {
-      firms = found.filter(({ lanes }) => lanes.some(({ ready }) => ready > 0));
-      cut = new Set(
-        firms.flatMap(({ firmId, lanes }) =>
-          lanes.filter(({ ready }) => ready >= counted).map(({ receiver }) => laneKey(firmId, receiver)),
-        ),
-      );
+      firms = found
+        .filter(({ lanes }) => lanes.some(({ ready }) => ready > 0))
+        .map(({ firmId, lanes }) => ({
+          firmId,
+          lanes: lanes.map((lane) => ({ ...lane, key: keyOf(firmId, lane.receiver) })),
+        }));
+      cut = new Set(firms.flatMap(({ lanes }) => lanes.filter(({ ready }) => ready >= counted).map(({ key }) => key)));
       endedShort = false;
     },
     shares: (places, capacityOf) => {
       if (firms.length === 0) return [];
-      // Bounded by the same lanes.
-      const room = new Map<string, boolean>();
-      const hasRoom = (receiver: string): boolean => {
-        const known = room.get(receiver) ?? places.isFree(capacityOf(receiver));
-        room.set(receiver, known);
-        return known;
+      known = new Map();
+      const placeOf = (receiver: string): Place => {
+        const before = known.get(receiver);
+        if (before !== undefined) return before;
+        const capacity = capacityOf(receiver);
+        const place = { key: capacity.key, hasRoom: places.isFree(capacity) };
+        known.set(receiver, place);
+        return place;
       };
-      return shareOut(turns.inOrder(firms, hasRoom), places, capacityOf);
+      return shareOut(order.sorted(firms, placeOf), places, capacityOf);
     },
     served: (shares) => {
-      const claimed = new Map(shares.map((share) => [laneKey(share.firmId, share.receiver), share.count]));
-      for (const share of shares) turns.note(share);
+      const claimed = new Map(shares.map(({ firmId, receiver, count }) => [keyOf(firmId, receiver), count]));
+      for (const share of shares) order.note(share, known.get(share.receiver)?.key ?? share.receiver);
       firms = firms.flatMap(({ firmId, lanes }) => {
         const left = lanes.map((lane) => {
-          const key = laneKey(firmId, lane.receiver);
+          const { key } = lane;
           const ready = lane.ready - (claimed.get(key) ?? 0);
           endedShort ||= claimed.has(key) && ready <= 0 && cut.has(key);
           return { ...lane, ready };

@@ -105,6 +105,26 @@ test("what a firm is served at one receiver, or cannot be served at another, mov
   expect(servedIn(30, () => [firm("a", ["dead", 9], ["r", 9]), firm("b", ["r", 9])])).toEqual({ "a r": 15, "b r": 15 });
 });
 
+test.each([1, 2, 3])(
+  "a firm with thousands of receivers at one access point has no more turns there than one with one receiver; free places: %s",
+  (free) => {
+    const agenda = createAgenda();
+    const receivers = Array.from({ length: 2_000 }, (_, index) => `r${index}`);
+    const order: string[] = [];
+    for (let at = 0; order.length < 120; at += 8) {
+      const many = receivers.slice(at, at + 8).map((receiver) => [receiver, 1] as const);
+      agenda.renew([firm("large", ...many), firm("small", ["s", 9])], COUNTED);
+      for (let claims = 0; claims < 4; claims += 1) {
+        const shares = agenda.shares(createPlaces(64), () => ({ ...wide("access point"), places: free }));
+        for (const { firmId, count } of shares) order.push(...Array.from({ length: count }, () => firmId as string));
+        agenda.served(shares);
+      }
+    }
+    const small = order.filter((name) => name === "small").length / order.length;
+    expect(small).toBeGreaterThanOrEqual(free === 3 ? 1 / 3 : 0.45);
+  },
+);
+
 test("firms that no one look finds together have their turns at one receiver all the same", () => {
   const names = Array.from({ length: 8 }, (_, index) => `f${index}`);
   const halves = [names.slice(0, 4), names.slice(4)].map((half) => half.map((name) => firm(name, ["r", 9])));
