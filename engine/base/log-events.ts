@@ -108,6 +108,7 @@ export const LOG_EVENTS = {
   "statuses.unreadable": "A received status cannot be read.",
   "storage.value_unopened":
     "A sealed number, amount or note cannot be opened and is shown as empty; its row is damaged, or its key is missing.",
+  "stream.acknowledged_left": "Messages that were handled could not be removed from a stream; they count as waiting.",
   "stream.ack_failed": "A message of a stream could not be marked as done and will come again.",
   "stream.claim_failed": "Messages of a stream could not be claimed; the next look comes soon.",
   "stream.consumer_stalled": "A consumer had due messages and moved none; it is made anew.",

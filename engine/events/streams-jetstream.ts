@@ -260,7 +260,10 @@ async function runLoop(loop: Loop): Promise<void> {
       consumer ??= await ensureConsumer(await loop.broker(), loop);
       if (loop.clock.monotonic() - lookedAt > LIMITS.stream_stalled_ms) {
         lookedAt = loop.clock.monotonic();
-        await removeAcknowledged(loop, consumer);
+        await removeAcknowledged(loop, consumer).catch((error: unknown) => {
+          // Who may not purge has what is left counted, and everything else as before.
+          loop.log.warn("stream.acknowledged_left", { component: loop.stream, ...errorFields(error) });
+        });
       }
       const count = await pull(loop, consumer);
       failures = 0;

@@ -30,7 +30,7 @@ interface Agenda {
 
 const keyOf = (firmId: FirmId, where: string): string => `${firmId} ${where}`;
 
-/** Firms at access points, and their lanes, whose turns are remembered; of one that is forgotten it has been longest. */
+/** Turns that are remembered, of firms at access points and of lanes; of who is forgotten it has been longest. */
 const TURNS_MAX = 4 * LIMITS.lane_firms_max * LIMITS.lanes_per_firm_max;
 
 /** When each was served last, in the order of its turns. */

@@ -62,6 +62,8 @@ interface Target {
   readonly endpoint: Endpoint;
   readonly verdict: Trusted;
   readonly begun: Begun;
+  /** Whether the gate knew before this attempt at which access point the recipient is. */
+  readonly isRouteKnown: boolean;
 }
 
 /** Makes the transport over AS4: one attempt looks up, signs, encrypts, posts, judges and archives. */
@@ -77,10 +79,12 @@ export function createAs4Transport(given: As4TransportPorts): Transport {
       endpoints.forget(exchange.receiver);
       return { kind: "certificate_rejected", code: verdict.fault, detail: ROUTING.certificate_invalid.detail };
     }
-    const begun = receivers.begin(found.url, participantKey(exchange.receiver));
-    if (begun.kind === "later") return deferredBy(begun);
+    const participant = participantKey(exchange.receiver);
+    const isRouteKnown = receivers.capacityOf(participant).key === found.url;
+    const begun = receivers.begin(found.url, participant);
+    if (begun.kind === "later") return deferredBy(begun, isRouteKnown);
     try {
-      const result = await send(ports, exchange, { endpoint: found, verdict, begun }, signal);
+      const result = await send(ports, exchange, { endpoint: found, verdict, begun, isRouteKnown }, signal);
       if (result.stale) endpoints.forget(exchange.receiver);
       return result.outcome;
     } finally {
@@ -124,7 +128,7 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
       stale: false,
     };
   const place = await new Promise<Place | Later>(target.begun.enter);
-  if (place.kind === "later") return { outcome: deferredBy(place), stale: false };
+  if (place.kind === "later") return { outcome: deferredBy(place, target.isRouteKnown), stale: false };
   const sentAt = ports.clock.now();
   const result = await exchanged(target.endpoint, place, (onSending) =>
     ports.http({
@@ -173,9 +177,14 @@ function busyOrThrow(error: unknown): "busy" {
   throw error;
 }
 
-const deferredBy = ({ reason, retryAfter_ms }: Later): Outcome => ({
+/**
+ * Who finds no place comes again. One that was claimed before anybody knew where its recipient is keeps its place, and
+ * comes back after a short rest; where that is known, places are held by what nobody claims, as messages between
+ * providers, and whoever came back so soon would be claimed again and again.
+ */
+const deferredBy = ({ reason, retryAfter_ms }: Later, isRouteKnown: boolean): Outcome => ({
   ...{ kind: "deferred", code: reason, retryAfter_ms },
-  keepsPlace: reason === "full",
+  keepsPlace: reason === "full" && !isRouteKnown,
 });
 
 /** The exchange over the network, which is told nothing of the trace: the other side finds it by the message's id. */

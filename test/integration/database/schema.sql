@@ -211,6 +211,7 @@ table console_session
 table dispatcher
   owner text not null
   seen_at timestamp with time zone not null
+  heard_since timestamp with time zone not null default '-infinity'::timestamp with time zone
   constraint dispatcher_pkey: PRIMARY KEY (owner)
 
 table document
@@ -1743,16 +1744,21 @@ CREATE OR REPLACE FUNCTION public.beat_dispatcher(p_owner text, p_dead_ms intege
  LANGUAGE plpgsql
 AS $function$
 declare
+  v_dead_for interval := p_dead_ms * interval '1 millisecond';
+  v_heard_since timestamptz;
   v_dead text[];
   v_documents integer;
   v_messages integer;
   v_duties integer;
 begin
   insert into dispatcher as d (owner, seen_at) values (p_owner, clock_timestamp())
-  on conflict (owner) do update set seen_at = excluded.seen_at;
+  on conflict (owner) do update set seen_at = excluded.seen_at,
+    heard_since = case when d.seen_at < excluded.seen_at - v_dead_for then excluded.seen_at else d.heard_since end
+  returning d.heard_since into v_heard_since;
+  if v_heard_since > clock_timestamp() - v_dead_for then return 0; end if;
   with gone as (
     delete from dispatcher as d
-    where d.owner <> p_owner and d.seen_at < clock_timestamp() - p_dead_ms * interval '1 millisecond'
+    where d.owner <> p_owner and d.seen_at < clock_timestamp() - v_dead_for
     returning d.owner
   )
   select array_agg(gone.owner) into v_dead from gone;

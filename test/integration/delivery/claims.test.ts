@@ -268,6 +268,27 @@ test("a process that says nothing for four seconds is dead: its leases are free,
   ]);
 });
 
+test("after a database was away for longer than a silence may last, nobody who lives is taken for dead, and who stays silent is", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  await accept(firm, "0245:1", "0245:100");
+  await beat(ports("first/1"));
+  await beat(ports("second/1"));
+  const [taken] = await claim(ports("first/1"), [{ firmId: firm, receiver: "0245:100", count: 1 }], ALL);
+  if (taken === undefined) throw new Error("nothing was claimed");
+  // Time passes in the database, which says so of when it was told something.
+  const pass = (ms: number): Promise<unknown> =>
+    db.sql`update dispatcher set seen_at = seen_at - ${ms} * interval '1 millisecond',
+      heard_since = heard_since - ${ms} * interval '1 millisecond'`;
+  await pass(4_001);
+  expect(await beat(ports("second/1")), "the other has had no time to say that it lives").toBe(0);
+  await pass(3_000);
+  expect(await beat(ports("second/1"))).toBe(0);
+  expect(await leaseOwner(taken.id)).toBe("first/1");
+  await pass(1_001);
+  expect(await beat(ports("second/1")), "it has had as long as anybody").toBe(1);
+  expect(await leaseOwner(taken.id)).toBeNull();
+});
+
 test("a lease that nobody works on in a living process is found and freed; one that it works on, or has just taken, is not", async () => {
   const firm = await seedFirm(db.sql, "0245:1");
   const [lost, working, fresh] = [
