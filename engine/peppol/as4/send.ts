@@ -178,13 +178,15 @@ function busyOrThrow(error: unknown): "busy" {
 }
 
 /**
- * Who finds no place comes again. One that was claimed before anybody knew where its recipient is keeps its place, and
- * comes back after a short rest; where that is known, places are held by what nobody claims, as messages between
- * providers, and whoever came back so soon would be claimed again and again.
+ * Who finds no place comes again, and keeps its place among those that are due. One that was claimed before anybody
+ * knew where its recipient is comes after a short rest, for it could not be claimed for a free place. Where that is
+ * known, places are held by what nobody claims, as messages between providers: it comes after the time in which one
+ * becomes free, or else it would be claimed again and again.
  */
 const deferredBy = ({ reason, retryAfter_ms }: Later, isRouteKnown: boolean): Outcome => ({
-  ...{ kind: "deferred", code: reason, retryAfter_ms },
-  keepsPlace: reason === "full" && !isRouteKnown,
+  ...{ kind: "deferred", code: reason },
+  retryAfter_ms: reason === "full" && !isRouteKnown ? Math.min(retryAfter_ms, LIMITS.place_rest_max_ms) : retryAfter_ms,
+  keepsPlace: reason === "full",
 });
 
 /** The exchange over the network, which is told nothing of the trace: the other side finds it by the message's id. */
