@@ -34,6 +34,8 @@ const RESULTS = process.env["KURIER_TEST_RESULTS"];
 const PAUSE = process.env["KURIER_TEST_PAUSE"];
 const SEED = seedFrom(20_261_122);
 const FULL_SHARE = 0.8;
+/** So many that the rate of a key holds up no round, however soon one follows the other. */
+const FIRMS = 80;
 const KILLS_FOR_ONE_WITHOUT = 2;
 const FORMS = [
   ["jetstream", {}],
@@ -159,7 +161,7 @@ test.each(FORMS)(
     // One address over all its lives, as in life: tokens name it.
     const patient = new Patient(dataDir, { LOG_LEVEL: "error", PORT: String(await freePort()), ...env });
     await patient.start();
-    const load = await startLoad(() => patient.engine, patient.sql);
+    const load = await startLoad(() => patient.engine, patient.sql, FIRMS);
     const kinds = strikesOf(form);
     // The first round warms everything up. Machines have quicker and slower minutes: what is usual is asked again.
     const plan: (StrikeName | "none")[] = ["none"];
