@@ -185,6 +185,7 @@ describe.each(FORMS)("with a heap of $heap_MiB MiB", ({ heap_MiB, most }) => {
     expect(Object.keys(figure.answers).filter((status) => status !== "202" && status !== "503")).toEqual([]);
     expect(figure.answers["202"]).toBeGreaterThan(0);
     expect(figure.most).toBeLessThan(figure.bound);
+    expect(figure.after).toBeLessThanOrEqual(1.2 * figure.before);
   });
 
   test("96 invoices of 20 MB are delivered within a bound of memory", async () => {
