@@ -12,6 +12,8 @@ export interface KillRecord {
   /** Documents that were accepted and not delivered at the kill. */
   readonly backlog: number;
   readonly accepted: number;
+  /** Those that send to each other. @default 40 */
+  readonly firms?: number;
   /** Accepted, but not delivered with the same bytes. */
   readonly lost: number;
   /** Accepted once, but there twice, at the sender or at the receiver. */

@@ -247,8 +247,8 @@ export const DELIVERY_LIMITS = {
   /** How soon a document comes again to a receiver that was full: between the first and the last of these. */
   receiver_retry_min_ms: 1 * SECOND_MS,
   /**
-   * The longest rest of a document that found no place before its route was known: from then on it is claimed for a
-   * free place alone, and nobody can hasten a rest. Ours.
+   * The longest rest of a document that found no place and keeps its own: it is claimed for a free place alone, and
+   * nobody can hasten a rest. Ours.
    */
   place_rest_max_ms: 2 * SECOND_MS,
   receiver_retry_max_ms: 60 * SECOND_MS,

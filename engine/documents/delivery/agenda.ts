@@ -70,40 +70,61 @@ interface KeyedFirm {
   readonly lanes: readonly KeyedLane[];
 }
 
+/** A firm with its lanes in order, and its least turn at an access point with room; Infinity where none has. */
+interface RankedFirm {
+  readonly firm: KeyedFirm;
+  readonly turn: number;
+}
+
+/** Where receivers are of which nobody knows the access point: a firm has one turn for all of them. */
+const UNKNOWN_PLACE = "";
+
 /**
- * The order of firms and lanes: who was not served for longest comes first. A firm's place is that of its turn at an
- * access point of its that has room: neither what it was served elsewhere, nor whom it cannot reach, nor how many
- * receivers it has there counts. Of a firm the lanes go by its turns at their access points, and then by their own.
+ * The order of firms and lanes: who was not served for longest comes first. Where access points are what is scarce, a
+ * firm's place is that of its turn at one of its that has room: neither whom it cannot reach, nor how many receivers it
+ * has there counts. Where the node has fewer places than firms that could take one, each firm has one turn, however
+ * many access points it sends to. Of a firm the lanes go by its turns at their access points, and then by their own.
  */
 class Order {
+  readonly #ofFirms = new Turns();
   readonly #atPlaces = new Turns();
   readonly #ofLanes = new Turns();
 
-  sorted(firms: readonly KeyedFirm[], placeOf: (receiver: string) => Place): readonly KeyedFirm[] {
-    return firms
-      .map(({ firmId, lanes }) => {
-        // Bounded by the lanes of a firm.
-        const known = new Map<string, number>();
-        const atPlace = (key: string): number => {
-          const turn = known.get(key) ?? this.#atPlaces.of(keyOf(firmId, key));
-          known.set(key, turn);
-          return turn;
-        };
-        let turn = Infinity;
-        const ranked = lanes.map((lane) => {
-          const { key, hasRoom } = placeOf(lane.receiver);
-          const place = atPlace(key);
-          if (hasRoom) turn = Math.min(turn, place);
-          return { lane, place, own: this.#ofLanes.of(lane.key) };
-        });
-        ranked.sort((left, right) => left.place - right.place || left.own - right.own);
-        return { firm: { firmId, lanes: ranked.map(({ lane }) => lane) }, turn };
-      })
+  /** @param free places of the node */
+  sorted(firms: readonly KeyedFirm[], placeOf: (receiver: string) => Place, free: number): readonly KeyedFirm[] {
+    const ranked = this.#ranked(firms, placeOf);
+    const isNodeScarce = free < ranked.filter(({ turn }) => turn < Infinity).length;
+    const turnOf = ({ firm, turn }: RankedFirm): number =>
+      isNodeScarce && turn < Infinity ? this.#ofFirms.of(firm.firmId) : turn;
+    return ranked
+      .map((one) => ({ firm: one.firm, turn: turnOf(one) }))
       .sort((left, right) => (left.turn === right.turn ? 0 : left.turn - right.turn))
       .map(({ firm }) => firm);
   }
 
+  #ranked(firms: readonly KeyedFirm[], placeOf: (receiver: string) => Place): readonly RankedFirm[] {
+    return firms.map(({ firmId, lanes }) => {
+      // Bounded by the lanes of a firm.
+      const known = new Map<string, number>();
+      const atPlace = (key: string): number => {
+        const turn = known.get(key) ?? this.#atPlaces.of(keyOf(firmId, key));
+        known.set(key, turn);
+        return turn;
+      };
+      let turn = Infinity;
+      const ranked = lanes.map((lane) => {
+        const { key, hasRoom } = placeOf(lane.receiver);
+        const place = atPlace(key);
+        if (hasRoom) turn = Math.min(turn, place);
+        return { lane, place, own: this.#ofLanes.of(lane.key) };
+      });
+      ranked.sort((left, right) => left.place - right.place || left.own - right.own);
+      return { firm: { firmId, lanes: ranked.map(({ lane }) => lane) }, turn };
+    });
+  }
+
   note({ firmId, receiver }: Share, placeKey: string): void {
+    this.#ofFirms.note(firmId);
     this.#atPlaces.note(keyOf(firmId, placeKey));
     this.#ofLanes.note(keyOf(firmId, receiver));
   }
@@ -138,15 +159,16 @@ export function createAgenda(): Agenda {
         const before = known.get(receiver);
         if (before !== undefined) return before;
         const capacity = capacityOf(receiver);
-        const place = { key: capacity.key, hasRoom: places.isFree(capacity) };
+        const key = capacity.key === receiver ? UNKNOWN_PLACE : capacity.key;
+        const place = { key, hasRoom: places.isFree(capacity) };
         known.set(receiver, place);
         return place;
       };
-      return shareOut(order.sorted(firms, placeOf), places, capacityOf);
+      return shareOut(order.sorted(firms, placeOf, places.free()), places, capacityOf);
     },
     served: (shares) => {
       const claimed = new Map(shares.map(({ firmId, receiver, count }) => [keyOf(firmId, receiver), count]));
-      for (const share of shares) order.note(share, known.get(share.receiver)?.key ?? share.receiver);
+      for (const share of shares) order.note(share, known.get(share.receiver)?.key ?? UNKNOWN_PLACE);
       firms = firms.flatMap(({ firmId, lanes }) => {
         const left = lanes.map((lane) => {
           const { key } = lane;

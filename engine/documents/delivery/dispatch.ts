@@ -256,7 +256,8 @@ async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcom
   if (later !== undefined) {
     const { id, version, attempt } = taken;
     const { keepsPlace = false } = outcome;
-    const notMade = { id, version, number: attempt, wait_ms: later - now, keepsPlace };
+    const wait_ms = keepsPlace ? Math.min(later - now, LIMITS.place_rest_max_ms) : later - now;
+    const notMade = { id, version, number: attempt, wait_ms, keepsPlace };
     if (!(await untilBack(ports.clock, () => putOffAttempt(ports.sql, notMade)))) countFenced(ports.metrics, "attempt");
     return;
   }

@@ -48,7 +48,10 @@ export interface Begun {
 interface Capacity {
   /** The access point, or the participant itself while nobody has looked it up. */
   readonly key: string;
-  /** Attempts that are worth having under way, those included that are still being prepared. 0: it is down. */
+  /**
+   * Attempts that are worth having under way, those included that are still being prepared. 0: it is down, or somebody
+   * found no place and nobody has ended since, so that whoever is claimed for it would find none either.
+   */
   readonly places: number;
   /** What an answer takes, in milliseconds; undefined before the first. */
   readonly typical_ms: number | undefined;
@@ -93,6 +96,8 @@ class Receiver {
   /** Attempts that were begun and have not ended, and those of them on the wire. */
   underWay = 0;
   onWire = 0;
+  /** Whether somebody found no place and no attempt has ended since. */
+  isFull = false;
   failures = 0;
   /** Until when nothing is sent; 0 when the receiver is up. */
   closedUntil: Instant = 0;
@@ -151,7 +156,10 @@ class Gate implements Receivers {
   begin(key: string, participant?: string): Begun | Later {
     if (participant !== undefined) this.#learnRoute(participant, key);
     const receiver = this.#find(key);
-    if (receiver.underWay >= this.#places(receiver)) return this.#later(receiver);
+    if (receiver.underWay >= this.#places(receiver)) {
+      receiver.isFull = receiver.underWay > 0;
+      return this.#later(receiver);
+    }
     receiver.underWay += 1;
     const begunAt = this.#clock.monotonic();
     let ended = false;
@@ -167,6 +175,7 @@ class Gate implements Receivers {
         if (ended) return;
         ended = true;
         receiver.underWay -= 1;
+        receiver.isFull = false;
         // An attempt that never was on the wire says nothing of what it takes to prepare one.
         if (wire_ms > 0)
           receiver.own_ms = average(receiver.own_ms, Math.max(0, this.#clock.monotonic() - begunAt - wire_ms));
@@ -180,7 +189,7 @@ class Gate implements Receivers {
     if (receiver === undefined) return { key, places: this.#limits.attempts_receiver_first, typical_ms: undefined };
     return {
       key,
-      places: this.#places(receiver),
+      places: receiver.isFull ? 0 : this.#places(receiver),
       typical_ms: receiver.wire_ms === 0 ? undefined : receiver.wire_ms,
     };
   }

@@ -62,8 +62,6 @@ interface Target {
   readonly endpoint: Endpoint;
   readonly verdict: Trusted;
   readonly begun: Begun;
-  /** Whether the gate knew before this attempt at which access point the recipient is. */
-  readonly isRouteKnown: boolean;
 }
 
 /** Makes the transport over AS4: one attempt looks up, signs, encrypts, posts, judges and archives. */
@@ -79,12 +77,10 @@ export function createAs4Transport(given: As4TransportPorts): Transport {
       endpoints.forget(exchange.receiver);
       return { kind: "certificate_rejected", code: verdict.fault, detail: ROUTING.certificate_invalid.detail };
     }
-    const participant = participantKey(exchange.receiver);
-    const isRouteKnown = receivers.capacityOf(participant).key === found.url;
-    const begun = receivers.begin(found.url, participant);
-    if (begun.kind === "later") return deferredBy(begun, isRouteKnown);
+    const begun = receivers.begin(found.url, participantKey(exchange.receiver));
+    if (begun.kind === "later") return deferredBy(begun);
     try {
-      const result = await send(ports, exchange, { endpoint: found, verdict, begun, isRouteKnown }, signal);
+      const result = await send(ports, exchange, { endpoint: found, verdict, begun }, signal);
       if (result.stale) endpoints.forget(exchange.receiver);
       return result.outcome;
     } finally {
@@ -128,7 +124,7 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
       stale: false,
     };
   const place = await new Promise<Place | Later>(target.begun.enter);
-  if (place.kind === "later") return { outcome: deferredBy(place, target.isRouteKnown), stale: false };
+  if (place.kind === "later") return { outcome: deferredBy(place), stale: false };
   const sentAt = ports.clock.now();
   const result = await exchanged(target.endpoint, place, (onSending) =>
     ports.http({
@@ -177,15 +173,8 @@ function busyOrThrow(error: unknown): "busy" {
   throw error;
 }
 
-/**
- * Who finds no place comes again, and keeps its place among those that are due. One that was claimed before anybody
- * knew where its recipient is comes after a short rest, for it could not be claimed for a free place. Where that is
- * known, places are held by what nobody claims, as messages between providers: it comes after the time in which one
- * becomes free, or else it would be claimed again and again.
- */
-const deferredBy = ({ reason, retryAfter_ms }: Later, isRouteKnown: boolean): Outcome => ({
-  ...{ kind: "deferred", code: reason },
-  retryAfter_ms: reason === "full" && !isRouteKnown ? Math.min(retryAfter_ms, LIMITS.place_rest_max_ms) : retryAfter_ms,
+const deferredBy = ({ reason, retryAfter_ms }: Later): Outcome => ({
+  ...{ kind: "deferred", code: reason, retryAfter_ms },
   keepsPlace: reason === "full",
 });
 

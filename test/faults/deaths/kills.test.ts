@@ -115,6 +115,7 @@ function recordOf(
     kind,
     backlog: openAtKill,
     accepted: accepted.length,
+    firms: FIRMS,
     ...faultsOf(facts, accepted),
     engineExit,
     rate: Math.round(own * 10) / 10,

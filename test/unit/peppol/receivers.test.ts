@@ -167,6 +167,18 @@ describe("what there is room for", () => {
     expect(bench.receivers.capacityOf("0245:2")).toMatchObject({ key: "https://ap/" });
   });
 
+  test("a receiver at which somebody found no place has none to claim for until an attempt there ends, whoever's that is", () => {
+    const { receivers } = setUp();
+    const places = (): number => receivers.capacityOf("p").places;
+    const first = begun(receivers.begin("r", "p"));
+    begun(receivers.begin("r"));
+    expect(places()).toBe(LIMITS.attempts_receiver_first);
+    expect(receivers.begin("r", "p").kind).toBe("later");
+    expect(places()).toBe(0);
+    first.end();
+    expect(places()).toBe(LIMITS.attempts_receiver_first);
+  });
+
   test("our own time around an exchange makes room for attempts to prepare, and none for a slow receiver", () => {
     const bench = setUp();
     exchange(bench, "quick", "passed", 100, 400);

@@ -10,7 +10,12 @@ const firm = (name: string, ...lanes: readonly (readonly [receiver: string, read
   firmId: name as FirmId,
   lanes: lanes.map(([receiver, ready]) => ({ receiver, ready })),
 });
-const wide = (receiver: string): ReceiverCapacity => ({ key: receiver, places: 100, typical_ms: undefined });
+/** A receiver with an access point of its own, which is known. */
+const wide = (receiver: string): ReceiverCapacity => ({
+  key: `https://${receiver}.example/as4`,
+  places: 100,
+  typical_ms: undefined,
+});
 
 /** More than any lane here has. */
 const COUNTED = 32;
@@ -124,6 +129,37 @@ test.each([1, 2, 3])(
     expect(small).toBeGreaterThanOrEqual(free === 3 ? 1 / 3 : 0.45);
   },
 );
+
+test("where the node has one place, a firm that sends to a hundred access points has no more turns than those that send to one", () => {
+  const agenda = createAgenda();
+  const claimed: Record<string, number> = {};
+  for (let look = 0; look < 300; look += 1) {
+    const many = Array.from({ length: 8 }, (_, index) => [`r${(look * 8 + index) % 100}`, 1] as const);
+    agenda.renew([firm("a", ...many), firm("b", ["b", 9]), firm("c", ["c", 9])], COUNTED);
+    const shares = agenda.shares(createPlaces(1, 1), wide);
+    for (const { firmId, count } of shares) claimed[firmId] = (claimed[firmId] ?? 0) + count;
+    agenda.served(shares);
+  }
+  expect(claimed).toEqual({ a: 100, b: 100, c: 100 });
+});
+
+test("firms whose receivers nobody has looked up yet have no more turns than one whose receiver is the same each time", () => {
+  const agenda = createAgenda();
+  const places = createPlaces(96);
+  const unknown = (receiver: string): ReceiverCapacity => ({ ...wide(receiver), key: receiver, places: 2 });
+  // So many that one more is let to whoever is not known.
+  for (let index = 0; index < 71; index += 1) places.take(unknown(`held ${index}`));
+  const claimed: Record<string, number> = {};
+  for (let look = 0; look < 300; look += 1) {
+    const fresh = (name: string) =>
+      firm(name, ...Array.from({ length: 8 }, (_, index) => [`${name}${look * 8 + index}`, 1] as const));
+    agenda.renew([fresh("a"), fresh("b"), firm("c", ["c", 9])], COUNTED);
+    const shares = agenda.shares(places, unknown);
+    for (const { firmId, count } of shares) claimed[firmId] = (claimed[firmId] ?? 0) + count;
+    agenda.served(shares);
+  }
+  expect(claimed).toEqual({ a: 100, b: 100, c: 100 });
+});
 
 test("firms that no one look finds together have their turns at one receiver all the same", () => {
   const names = Array.from({ length: 8 }, (_, index) => `f${index}`);
