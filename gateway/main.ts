@@ -16,6 +16,7 @@ import { createMetrics } from "../engine/base/metrics.js";
 import { dnsServersOf } from "../engine/peppol/discovery/registrations-setup.js";
 import { createReadiness } from "../engine/storage/readiness.js";
 import { databaseErrorOf } from "../engine/storage/unusable.js";
+import { orErased } from "../engine/documents/accept/doors.js";
 import { createAuthPorts } from "./request/auth.js";
 import type { PipelinePorts } from "./request/ports.js";
 import { claimPort } from "./http/claim-port.js";
@@ -132,6 +133,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
     ...createAuthPorts(parts.identity, adminToken),
     mayReceive: parts.mayReceive,
     documentBytes: parts.documentBytes,
+    asRefusal: orErased,
     admit: (row, key) => parts.limiter.admit(row, key),
     metrics,
     log,

@@ -39,6 +39,8 @@ export interface PipelinePorts {
   mayReceive(firmId: FirmId): true | Promise<boolean>;
   /** Octets of the document with this id, whoever's it is; 0 where there is none. @throws Refusal TEMPORARY */
   documentBytes(id: string): Promise<number>;
+  /** A refusal in the place of an error that is no fault of ours; any other error as it is. */
+  asRefusal(error: unknown): unknown;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly clock: Clock;

@@ -305,8 +305,12 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     this.#bytes = NO_BYTES;
   }
 
-  /** A refusal becomes its envelope; anything else is a bug: its place goes to the log, nothing of it to the client. */
-  #failed(error: unknown): Outgoing {
+  /**
+   * A refusal becomes its envelope; anything else is a bug: its place goes to the log, nothing of it to the client. A
+   * firm that is erased while its request is under way is answered what its key is from then on.
+   */
+  #failed(thrown: unknown): Outgoing {
+    const error = this.ports.asRefusal(thrown);
     let refusal: Refusal;
     if (error instanceof Refusal) {
       refusal = error;

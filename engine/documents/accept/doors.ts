@@ -176,7 +176,10 @@ export function refuseConflict(door: Door, kind: Conflict, members: Readonly<Rec
  */
 export const refuseErased = (): Refusal => new Refusal("TOKEN_INVALID");
 
+/** That refusal in the place of what says that a firm's key is gone; any other error as it is. */
+export const orErased = (error: unknown): unknown => (error instanceof FirmKeyGone ? refuseErased() : error);
+
 /** Refuses so where nothing can be sealed for a firm any more: a database from before its erasure has its API keys. */
 export function refuseGone(error: unknown): never {
-  throw error instanceof FirmKeyGone ? refuseErased() : error;
+  throw orErased(error);
 }

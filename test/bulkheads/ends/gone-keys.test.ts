@@ -10,7 +10,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
 import { newBoxItemId, newId, newReceivedDocumentId } from "../../../engine/base/ids.js";
-import type { BoxItemId, FirmId, KeyId, ParticipantId } from "../../../engine/base/ids.js";
+import type { BoxItemId, FirmId, KeyId, ParticipantId, ReceivedDocumentId } from "../../../engine/base/ids.js";
+import type { Scope } from "../../../engine/base/scopes.js";
 import { boxContext } from "../../../engine/documents/box/create.js";
 import { OPERATOR, stampOf } from "../../../engine/identity/audit.js";
 import { eraseFirm } from "../../../engine/identity/erasure.js";
@@ -23,6 +24,7 @@ import { storeBusiness } from "../../../engine/storage/documents/received.js";
 import { openFirmKeyFiles } from "../../../engine/storage/keyring/firm-key-files.js";
 import { openKeyring } from "../../../engine/storage/keyring/keyring.js";
 import { sealPayload } from "../../../engine/storage/payloads/payloads.js";
+import { api } from "../../support/callers/partners.js";
 import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
 import { accessToken, invoiceXml, MASTER_KEY, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
 import type { TestEngine } from "../../support/engines/engine.js";
@@ -109,11 +111,17 @@ test("an item from before firms had keys has failed as well where its firm's key
   expect(await ended(id)).toEqual(FAILED);
 });
 
-test("a send of a firm whose key is gone is answered as its API key is once it is erased again, and none for it arrives", async () => {
-  const sender = { participantId: participant, token: "" };
+/** A token of the firm. */
+async function newToken(scopes: readonly Scope[]): Promise<string> {
   const [clientId, clientSecret] = [await newKey(), `sk_live_test_${randomUUID().replaceAll("-", "")}12345678`];
-  await sql()`update api_key set secret_sha256 = sha256(${clientSecret}::text::bytea) where id = ${clientId}`;
-  sender.token = await accessToken(engine.sandbox, { clientId, clientSecret });
+  await sql()`
+    update api_key set secret_sha256 = sha256(${clientSecret}::text::bytea), scopes = ${[...scopes]}
+    where id = ${clientId}`;
+  return accessToken(engine.sandbox, { clientId, clientSecret });
+}
+
+test("a send of a firm whose key is gone is answered as its API key is once it is erased again, and none for it arrives", async () => {
+  const sender = { participantId: participant, token: await newToken(["documents:send"]) };
   const { receiver } = engine.sandbox;
   const parts = sendParts(participant, receiver.participantId, invoiceXml(participant, receiver.participantId));
   expect((await send(engine.sandbox, sender, parts)).status).toBe(401);
@@ -159,23 +167,41 @@ const exchangeOf = (id: string, kind: NewExchange["kind"]): NewExchange => ({
 const SELLER = "0245:8888888888" as ParticipantId;
 const ids = () => ({ as4MessageId: `${randomUUID()}@test`, sbdhInstanceId: randomUUID() });
 
+/** A document that the firm has received, with its duty to say so. */
+async function received(status: "HELD" | "RECEIVED"): Promise<ReceivedDocumentId> {
+  const id = newReceivedDocumentId(systemClock);
+  const at = systemClock.now();
+  const { documentTypeId, processId } = TYPE;
+  const row = { ...{ id, firmId, sender: SELLER, receiver: participant, documentTypeId, processId }, ...ids() };
+  const document = { ...row, ...sealed(), participantKey: participant, creationDateTime: at, receivedAt: at };
+  const stored = await storeBusiness(sql(), {
+    document: { ...document, facts: {}, payloadBytes: 6, status },
+    exchange: exchangeOf(id, "business"),
+    duty: {
+      ...{ firmId, documentTypeId, sbdhInstanceId: row.sbdhInstanceId, always: true },
+      ...{ receiver: "0242:000777" as ParticipantId, receivedAt: at - 86_400_000, payloadBytes: 6 },
+    },
+  });
+  expect(stored).toBe(true);
+  return id;
+}
+
+test("what a firm whose key is gone asks of its documents is answered as its API key is once it is erased again, and is no fault of ours", async () => {
+  const id = await received("RECEIVED");
+  const token = await newToken(["documents:read", "documents:write", "documents:send"]);
+  const asked = [
+    api(engine, token, `GET /documents/${id}/ubl`),
+    api(engine, token, `POST /documents/${id}/respond`, { body: { status: "AP" } }),
+  ];
+  for (const { status, json } of await Promise.all(asked))
+    expect([status, json]).toEqual([401, expect.objectContaining({ error: expect.anything() as unknown })]);
+  expect(engine.lines.filter((line) => line.includes("request.failed"))).toEqual([]);
+});
+
 test.each(["HELD", "RECEIVED"] as const)(
   "a %s document under a key that is gone waits for no verdict, and nothing is said of it",
   async (status) => {
-    const id = newReceivedDocumentId(systemClock);
-    const at = systemClock.now();
-    const { documentTypeId, processId } = TYPE;
-    const row = { ...{ id, firmId, sender: SELLER, receiver: participant, documentTypeId, processId }, ...ids() };
-    const document = { ...row, ...sealed(), participantKey: participant, creationDateTime: at, receivedAt: at };
-    const stored = await storeBusiness(sql(), {
-      document: { ...document, facts: {}, payloadBytes: 6, status },
-      exchange: exchangeOf(id, "business"),
-      duty: {
-        ...{ firmId, documentTypeId, sbdhInstanceId: row.sbdhInstanceId, always: true },
-        ...{ receiver: "0242:000777" as ParticipantId, receivedAt: at - 86_400_000, payloadBytes: 6 },
-      },
-    });
-    expect(stored).toBe(true);
+    const id = await received(status);
     const found = await eventually("its duty has ended", async () => {
       const rows = await sql()<{ status: string; findings: { ruleId: string }[] | null; code: string | null }[]>`
         select r.status, r.findings, d.code from received_document as r join mls_duty as d on d.id = r.id

@@ -59,6 +59,7 @@ export const testPorts = (changes: Partial<PipelinePorts> = {}): PipelinePorts =
   participantContext: (caller, participantId) => ({ firmId: TEST_FIRM, participantId, scopes: caller.scopes }),
   mayReceive: () => true,
   documentBytes: () => Promise.resolve(0),
+  asRefusal: (error) => error,
   metrics: createMetrics(),
   log: silentLog,
   clock: systemClock,
