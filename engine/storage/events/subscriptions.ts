@@ -122,10 +122,9 @@ export async function removeSubscription(
 }
 
 /**
- * Switches a subscription off whose receiver is gone or fails for days. The Connector's tests ask receivers to refuse
- * them: its webhook has failed for days only where an attempt at what really happened failed at the beginning of them.
- * The end of an attempt is written up to a lease after it came.
- * @returns false when it was off already, or has not failed
+ * Switches a subscription off whose receiver is gone, or has failed for days without a break. Tests ask receivers to
+ * refuse them, and are no failure.
+ * @returns false when it was off already
  */
 export async function disableSubscription(
   sql: Sql,
@@ -134,14 +133,7 @@ export async function disableSubscription(
   audit: AuditStamp,
 ): Promise<boolean> {
   const rows = await sql<{ readonly disabled: boolean }[]>`
-    select disable_webhook(${id}, ${reason}, ${stampParameter(sql, audit)}) as disabled
-    from webhook_subscription as s
-    where s.id = ${id} and (${reason} = 'gone' or s.firm_id is not null or exists (
-      select 1 from webhook_delivery as d join webhook_attempt as a on a.delivery_id = d.id
-      where d.subscription_id = s.id and d.test_data is null and a.outcome in ('RETRY_SCHEDULED', 'TERMINAL_FAILURE')
-        and a.completed_at >= s.failing_since - ${LIMITS.webhook_lease_ms}::integer * interval '1 millisecond'
-        and a.completed_at < now() - ${LIMITS.webhook_failing_ms}::bigint * interval '1 millisecond'
-    ))`;
+    select disable_webhook(${id}, ${reason}, ${stampParameter(sql, audit)}) as disabled`;
   return rows[0]?.disabled === true;
 }
 

@@ -153,7 +153,8 @@ async function failed(days: number, changes: { readonly isTest?: boolean } = {})
     update webhook_attempt set completed_at = completed_at - ${days}::integer * interval '1 day'
     where completed_at > now() - interval '1 minute'`;
   await world.db.sql`
-    update webhook_subscription set failing_since = least(failing_since, now() - ${days}::integer * interval '1 day')`;
+    update webhook_subscription set failing_since = least(failing_since, now() - ${days}::integer * interval '1 day')
+    where failing_since is not null`;
 }
 const isActive = async (): Promise<unknown> =>
   (await world.db.sql`select active from webhook_subscription`)[0]?.["active"];

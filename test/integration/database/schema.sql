@@ -1238,6 +1238,7 @@ table webhook_subscription
   ending text
   ending_from bigint
   ending_to bigint
+  failed_at timestamp with time zone
   with options: fillfactor=70
   constraint webhook_subscription_check: CHECK (((url IS NULL) = (endpoint_id IS NULL)))
   constraint webhook_subscription_check1: CHECK ((((old_secret_sealed IS NULL) = (old_secret_key_id IS NULL)) AND ((old_secret_sealed IS NULL) = (old_secret_until IS NULL))))
@@ -2237,6 +2238,7 @@ begin
   perform remove_onboarding(array(select id from onboarding_request where firm_id = p_firm or dic = v_firm.dic));
   delete from pfs_confirmation where dic = v_firm.dic;
   update webhook_subscription set active = false, deleted_at = coalesce(deleted_at, p_now) where firm_id = p_firm;
+  perform end_webhook_deliveries(s.id, 'subscription_deleted') from webhook_subscription as s where s.firm_id = p_firm;
   update firm set name = 'erased', ico = null, dic = null, ic_dph = null, address = null, peppol_status = 'not_registered',
     sends_only = true, erased_at = coalesce(erased_at, p_now) where id = p_firm;
   if v_firm.erased_at is null then
@@ -4380,7 +4382,10 @@ AS $function$
   cross join lateral (
     select 0, t.kind where t.kind <> 'document.queued'
     union all select 0, 'document.created' where t.kind = 'document.queued'
-    union all select 1, 'document.validated' where t.kind = 'document.queued'
+    union all select 1, 'document.validated' where t.kind = 'document.queued' and not exists (
+      select 1 from document_event as e
+      where e.document_id = t.document_id and e.kind = 'document.rejected' and e.transaction_id = t.transaction_id
+    )
   ) as p (part, kind)
   order by 1, 2, 3
 $function$
@@ -5066,6 +5071,8 @@ declare
   v_failed boolean := not p_status <@ array['SUCCESS'];
   v_unwell boolean := not p_health <@ array['well'];
   v_ailing boolean := v_failed or v_unwell;
+  -- Longer than all attempts at one event take: failures that lie further apart are not one failure that goes on.
+  v_apart constant interval := '48 hours';
 begin
   -- Mostly all is well and was so before: then nothing but deliveries is written. A failure that commits after this look
   -- counts as one that came after these ends.
@@ -5188,16 +5195,25 @@ begin
 
   update webhook_subscription as s
   set failed_attempts = case when o.succeeded then 0 else s.failed_attempts + o.failed end,
-    failing_since = case when not o.succeeded then coalesce(s.failing_since, now()) end
+    failing_since = case
+      when o.succeeded then null
+      when s.failed_at >= now() - v_apart then coalesce(s.failing_since, now())
+      else now()
+    end,
+    failed_at = case when not o.succeeded then now() end
   from (
-    select d.subscription_id, bool_or(p_status[e.n] = 'SUCCESS') as succeeded, count(*)::integer as failed
+    select d.subscription_id, bool_or(p_status[e.n] = 'SUCCESS') as succeeded,
+      (count(*) filter (where d.test_data is null and p_cause[e.n] is distinct from 'consent_withdrawn'))::integer as failed
     from unnest(v_ended) as e (n) join webhook_delivery as d on d.id = p_id[e.n]
     group by d.subscription_id
   ) as o
-  where s.id = o.subscription_id and s.id = any (v_subscriptions) and (not o.succeeded or s.failed_attempts > 0);
+  where s.id = o.subscription_id and s.id = any (v_subscriptions)
+    and case when o.succeeded then s.failed_attempts > 0 else o.failed > 0 end;
 
   return query
-  select e.n::bigint, coalesce(s.active and s.failing_since < now() - p_failing_ms * interval '1 millisecond', false), v_freed
+  select e.n::bigint, coalesce(
+      s.active and s.failed_at = now() and s.failing_since < now() - p_failing_ms * interval '1 millisecond', false
+    ), v_freed
   from unnest(v_ended) as e (n)
   join webhook_delivery as d on d.id = p_id[e.n]
   join webhook_subscription as s on s.id = d.subscription_id;
@@ -5485,12 +5501,12 @@ declare
   v_id uuid;
 begin
   if p_origin is null then return null; end if;
-  insert into webhook_endpoint (id, owner_id, origin)
-  select new_row_id(), p_owner, p_origin
-  where not exists (select 1 from webhook_endpoint as w where w.owner_id = p_owner and w.origin = p_origin)
-  on conflict (owner_id, origin) do nothing;
-  select w.id into strict v_id from webhook_endpoint as w where w.owner_id = p_owner and w.origin = p_origin for key share;
-  return v_id;
+  loop
+    select w.id into v_id from webhook_endpoint as w where w.owner_id = p_owner and w.origin = p_origin for key share;
+    if found then return v_id; end if;
+    insert into webhook_endpoint (id, owner_id, origin) values (new_row_id(), p_owner, p_origin)
+    on conflict (owner_id, origin) do nothing;
+  end loop;
 end
 $function$
 

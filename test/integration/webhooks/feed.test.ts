@@ -7,6 +7,7 @@ import { CONNECTOR_FEED_KINDS, FEED_KINDS } from "../../../engine/lifecycle/feed
 import { FEED_START, readFeed } from "../../../engine/storage/events/feed.js";
 import type { FeedEvent, FeedPlace } from "../../../engine/storage/events/feed.js";
 import type { Sql } from "../../../engine/storage/sql.js";
+import { boxClient, brokenInvoice } from "../../support/callers/box.js";
 import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
 import type { TestEngine } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
@@ -127,6 +128,17 @@ describe("the feed of an engine", () => {
     expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
     const known: readonly string[] = [...FEED_KINDS, ...CONNECTOR_FEED_KINDS];
     expect(events.filter(({ kind }) => !known.includes(kind))).toEqual([]);
+  });
+
+  test("a document that the rules refuse is told as created and rejected, and not as validated", async () => {
+    const box = await boxClient(t, await accessToken(t.sandbox, t.sandbox.sender));
+    const { boxItemId } = await box.made({ payloadXml: brokenInvoice(t) });
+    const { documentId } = await box.reaches(boxItemId, "needs_repair");
+    const told = await eventually("its end is in the feed", async () => {
+      const found = (await readAll(t.db.sql)).filter((event) => event.documentId === documentId);
+      return found.some(({ kind }) => kind === "document.rejected") && found;
+    });
+    expect(told.map(({ kind }) => kind)).toEqual(["document.created", "document.rejected"]);
   });
 
   test("a document that is held joins the feed when its firm may see it, and again when it is first acknowledged", async () => {
