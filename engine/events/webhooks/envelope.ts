@@ -7,7 +7,8 @@ import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { firstChars } from "../../base/text.js";
-import type { OutboundTrigger } from "../../lifecycle/document.js";
+import { OUTBOUND_STATES, OUTBOUND_TRIGGERS, outboundMove } from "../../lifecycle/document.js";
+import type { EventKind } from "../../lifecycle/document.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
 import { BILLING_CAPABILITIES, isSelfBilling, parseDocumentType } from "../../peppol/envelope/identifiers.js";
 import type { MessageRow } from "../../storage/events/dispatch.js";
@@ -47,20 +48,22 @@ interface Change {
   readonly previous: string | null;
 }
 
-/** The step of a document's history that fits, with the status before it; undefined where there is none. */
-function stepOf(
-  { history }: Told,
-  fits: (step: NonNullable<MessageRow["history"]>[number]) => boolean,
-): Change | undefined {
-  const at = history?.findIndex(fits) ?? -1;
-  const step = history?.[at];
-  return step === undefined ? undefined : { status: step.status, previous: history?.[at - 1]?.status ?? null };
+/**
+ * The step of a document's history that told this kind, with the status before it; undefined where there is none. The
+ * lifecycle says which triggers tell it, so that none can be forgotten here.
+ */
+function movedTelling(kind: EventKind): (row: Told) => Change | undefined {
+  const triggers: ReadonlySet<string> = new Set(
+    OUTBOUND_TRIGGERS.filter((trigger) =>
+      OUTBOUND_STATES.some((state) => outboundMove(state, trigger)?.emits.includes(kind)),
+    ),
+  );
+  return ({ history }) => {
+    const at = history?.findIndex(({ trigger }) => triggers.has(trigger)) ?? -1;
+    const step = history?.[at];
+    return step === undefined ? undefined : { status: step.status, previous: history?.[at - 1]?.status ?? null };
+  };
 }
-
-const movedBy =
-  (...triggers: readonly OutboundTrigger[]) =>
-  ({ trigger }: { readonly trigger: string }): boolean =>
-    triggers.some((known) => known === trigger);
 
 interface Meta {
   readonly attempt?: number;
@@ -105,11 +108,11 @@ const KINDS: Readonly<Record<FeedKind, KindRow>> = {
     members: (row, at) => ({ delivered_at: at, as4_message_id: row.as4MessageId, ...attempts(row) }),
   },
   "document.delivery_failed": {
-    change: (row) => stepOf(row, movedBy("attempts_exhausted")),
+    change: movedTelling("document.delivery_failed"),
     members: (row) => ({ failure_reason: reason(row.statusReason ?? row.detail), ...attempts(row) }),
   },
   "document.rejected": {
-    change: (row) => stepOf(row, movedBy("rules_refused", "peer_refused", "mls_re")),
+    change: movedTelling("document.rejected"),
     members: (row, at) => ({
       rejected_at: at,
       failure_reason: reason(row.statusReason ?? row.detail),
@@ -117,7 +120,7 @@ const KINDS: Readonly<Record<FeedKind, KindRow>> = {
     }),
   },
   "document.mls_received": {
-    change: (row) => stepOf(row, movedBy("mls_ap", "mls_ab", "mls_re")),
+    change: movedTelling("document.mls_received"),
     members: (row, at) => ({
       received_at: at,
       response_code: metaOf(row).mls ?? null,

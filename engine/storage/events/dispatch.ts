@@ -59,7 +59,7 @@ export interface StoredAnswer {
 }
 
 /** Events that tell of the step that led to them, and of the status before it, which only the history knows. */
-const KINDS_WITH_HISTORY: readonly FeedKind[] = [
+export const KINDS_WITH_HISTORY: readonly FeedKind[] = [
   "document.delivery_failed",
   "document.rejected",
   "document.mls_received",

@@ -2,10 +2,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import type { FirmId, ParticipantId } from "../../../engine/base/ids.js";
+import { CANCELLED_IN_BOX } from "../../../engine/documents/box/operate.js";
 import { boxClient, boxInvoice, brokenInvoice, fromNow } from "../../support/callers/box.js";
 import type { BoxClient, Item } from "../../support/callers/box.js";
 import { accessToken, startTestEngine } from "../../support/engines/engine.js";
 import type { TestEngine } from "../../support/engines/engine.js";
+import { eventually } from "../../support/eventually.js";
 import {
   api,
   bindClient,
@@ -184,6 +186,22 @@ describe("operations of the Box", () => {
     const [row] = await t.db.sql<{ due: Date | null }[]>`
       select next_attempt_at as due from document where id = ${String(documentId)}`;
     expect(row?.due).toBeNull();
+  });
+
+  test("the event of a document that was cancelled with its item says the states that the document itself says", async () => {
+    const subscribed = await box.call("POST /webhooks", { url: null, events: ["document.delivery_failed"] });
+    expect(subscribed.status).toBe(201);
+    const { boxItemId, documentId } = await make("retrying");
+    await operate(boxItemId, "cancel");
+    const data = await eventually("the event can be pulled", async () => {
+      const { events } = (await box.call("GET /events/pull?limit=100")).json as {
+        readonly events: readonly { readonly payload: { readonly data: Item } }[];
+      };
+      return events.map(({ payload }) => payload.data).find((told) => told["document_id"] === documentId);
+    });
+    const { status } = (await box.call(`GET /documents/${String(documentId)}/status`)).json;
+    expect(status).toBe("send_failed");
+    expect(data).toMatchObject({ status, previous_status: "queued", failure_reason: CANCELLED_IN_BOX });
   });
 
   test("retry of an item that is retrying makes its next attempt now; said again, it is one transition", async () => {
