@@ -15,6 +15,7 @@ import { FirmKeyGone } from "../../storage/keyring/firm-key-files.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
+import { DOORS } from "../accept/doors.js";
 import type { SendRequest } from "../accept/request.js";
 import { boxContext } from "./create.js";
 
@@ -80,10 +81,25 @@ async function requestOf({ sealer, clock }: BoxDispatchPorts, item: ClaimedItem)
   };
 }
 
+/**
+ * Accepts under the item's name, or under none where a document has that name already: no two items have one name, so
+ * it is the document of an item that is gone. Both tries have the id of the item's document, so that one counts.
+ */
+async function accepted(ports: BoxDispatchPorts, item: ClaimedItem): Promise<void> {
+  const request = await requestOf(ports, item);
+  try {
+    await ports.accept(item.documentId, request);
+  } catch (error) {
+    const isNameTaken = error instanceof Refusal && error.reason === DOORS.box.externalIdTaken.reason;
+    if (!isNameTaken || request.erpDocumentId === undefined) throw error;
+    await ports.accept(item.documentId, { ...request, erpDocumentId: undefined });
+  }
+}
+
 async function refusalOf(ports: BoxDispatchPorts, item: ClaimedItem): Promise<Refusal | undefined> {
   if (!item.isAllowed) return NOT_ALLOWED;
   try {
-    await ports.accept(item.documentId, await requestOf(ports, item));
+    await accepted(ports, item);
     return undefined;
   } catch (error) {
     if (isOfErased(error)) return FIRM_GONE;

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { LIMITS } from "../../../engine/base/limits.js";
+import { pruneBox } from "../../../engine/documents/box/retention.js";
 import { boxClient, boxInvoice, brokenInvoice, fromNow, unknownId } from "../../support/callers/box.js";
 import type { BoxClient, Item } from "../../support/callers/box.js";
 import { accessToken, startTestEngine } from "../../support/engines/engine.js";
@@ -98,6 +99,31 @@ describe.each(serverForms)("the Box over %s", (form) => {
       const other = await box.create({ externalId });
       expect(faultOf(other)).toEqual([409, "BOX_EXTERNAL_ID_CONFLICT"]);
       expect(other.text).toContain('"field":"externalId"');
+    });
+
+    test("externalId: free again when its item is gone, and what takes it then is sent, though the first one's document is kept", async () => {
+      const externalId = unknownId();
+      const { boxItemId: first } = await box.made({ externalId });
+      await box.reaches(first, "sent");
+      // Its ten years, and then those days in which it is only shown.
+      for (let end = 0; end < 2; end += 1) {
+        await t.db.sql`
+          update box_item set status_since = status_since - interval '11 years' where id = ${String(first)}`;
+        await pruneBox(t.db.sql);
+      }
+      expect((await box.call(`GET /box/items/${String(first)}`)).status).toBe(404);
+      const payloadXml = boxInvoice(t);
+      const { boxItemId: second } = await box.made({ externalId, payloadXml });
+      expect(await box.reaches(second, "sent", "needs_repair")).toMatchObject({
+        status: "sent",
+        externalId,
+        documentId: second,
+        lastError: null,
+      });
+      const named = await t.db.sql<{ id: string }[]>`select id from document where erp_document_id = ${externalId}`;
+      expect(named.map(({ id }) => id)).toEqual([first]);
+      expect((await box.create({ externalId, payloadXml })).json["boxItemId"]).toBe(second);
+      expect(faultOf(await box.create({ externalId }))).toEqual([409, "BOX_EXTERNAL_ID_CONFLICT"]);
     });
 
     test.each([

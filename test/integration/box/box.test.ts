@@ -240,6 +240,32 @@ describe("retention", () => {
     expect((await world.item(id)).status).toBe("expired");
   });
 
+  test("an externalId whose item is gone names another, of which one document is made, however many nodes hand it over and how often", async () => {
+    const wish = { externalId: "free again" };
+    const first = await world.create({ ...wish, scheduledFor: later() });
+    await world.operate("a/1", "send_now", first.id);
+    await world.attempt(first.id, "peer_refused");
+    for (const days of [91, 31]) {
+      await age(first.id, days);
+      await pruneBox(world.db.sql);
+    }
+    await expect(world.item(first.id)).rejects.toMatchObject({ reason: "NOT_FOUND" });
+    const { id, isNew } = await world.create(wish);
+    expect([isNew, id === first.id]).toEqual([true, false]);
+    const [taken] = (await world.claim("gone/1")).filter((item) => item.id === id);
+    if (taken === undefined) throw new Error("the item was not taken");
+    await world.db.sql`update box_item set locked_at = locked_at - interval '1 minute' where id = ${id}`;
+    const [heir] = (await world.claim("next/1")).filter((item) => item.id === id);
+    if (heir === undefined) throw new Error("the item was not taken over");
+    await Promise.all([world.dispatch("next/1", heir), world.dispatch("gone/1", taken)]);
+    await world.dispatch("next/1", heir);
+    expect(await world.item(id)).toMatchObject({ status: "sending", documentId: id, lastError: null });
+    expect(await documentsOf(id)).toEqual(["queued"]);
+    await world.attempt(id, "receipt_confirmed");
+    expect(await world.item(id)).toMatchObject({ status: "sent", externalId: wish.externalId });
+    await expect(world.create(wish)).rejects.toMatchObject({ reason: "BOX_EXTERNAL_ID_CONFLICT" });
+  });
+
   test("what waits has no end, however long it waits", async () => {
     const id = await made("scheduled");
     await age(id, 10_000);
