@@ -179,11 +179,11 @@ export const claimsOf = <Row extends Stored & StoredAnswer>(
  * before a second of any, and of no owner more than its share, the last LIMITS.webhook_owner_first of which are for
  * endpoints that have nothing under lease. An endpoint that has failed LIMITS.webhook_breaker_failures times in a row
  * has one place, and none while it rests. Processes take turns, so that these bounds hold over all of them. What is
- * taken is what is answered: the statement sees both at one moment.
+ * taken is read by a second statement: the first sees urls, secrets and consents as they were before it had its turn.
  * @param places  at most
  */
 export async function claimDeliveries(sql: Sql, owner: string, places: number): Promise<ClaimedDelivery[]> {
-  const rows = await sql<StoredClaim<ClaimedDelivery>[]>`
+  const taken = await sql<{ readonly id: string }[]>`
     with chosen as materialized (
       select w.id, w.endpoint_id from due_webhooks(
         ${places}, ${LIMITS.webhook_per_endpoint}, ${LIMITS.webhook_per_owner}, ${LIMITS.webhook_owner_first},
@@ -193,19 +193,24 @@ export async function claimDeliveries(sql: Sql, owner: string, places: number): 
       select d.id from chosen join webhook_delivery as d on d.id = chosen.id
       where d.due_at <= now() and d.endpoint_id = chosen.endpoint_id
       for update of d skip locked
-    ), claimed as (
-      update webhook_delivery as d
-      set lease_owner = ${owner}, attempted_at = clock_timestamp(), begun = d.begun + 1,
-        due_at = clock_timestamp() + ${LIMITS.webhook_lease_ms}::integer * interval '1 millisecond'
-      from held where d.id = held.id
-      returning d.id, d.subscription_id, d.endpoint_id, d.owner_id, d.firm_id, d.event_id, d.event, d.document_id,
-        d.occurred_at, d.created_at, d.test_data, d.attempts, d.begun, d.customer_ref, d.scenario, d.position
     )
-    select ${claimedColumns(sql)}
-    from claimed as d join webhook_subscription as s on s.id = d.subscription_id
-    ${messageJoins(sql)}`;
-  return claimsOf(sql, rows);
+    update webhook_delivery as d
+    set lease_owner = ${owner}, attempted_at = clock_timestamp(), begun = d.begun + 1,
+      due_at = clock_timestamp() + ${LIMITS.webhook_lease_ms}::integer * interval '1 millisecond'
+    from held where d.id = held.id
+    returning d.id`;
+  const ids = taken.map(({ id }) => id);
+  return ids.length === 0 ? [] : claimsOf(sql, await leasedRows(sql, owner, ids));
 }
+
+/** Those of the ids that are still under this lease. As in takenChains, no condition but the ids has an index. */
+const leasedRows = (sql: Sql, owner: string, ids: readonly string[]) =>
+  sql<StoredClaim<ClaimedDelivery>[]>`
+    select ${claimedColumns(sql)}
+    from webhook_delivery as d join webhook_subscription as s on s.id = d.subscription_id
+    ${messageJoins(sql)}
+    where d.id = any (${[...ids]}::uuid[]) and case when d.lease_owner = ${owner} then true end
+    order by d.place`;
 
 /** What a look at what nobody is at has found. */
 interface Freed {
