@@ -126,6 +126,7 @@ export const LOG_EVENTS = {
   "webhook.disabled": "A subscription was switched off: its receiver said that it is gone, or failed for days.",
   "webhook.leases_freed": "Deliveries that a dead process, or nobody, was at are free for others.",
   "webhook.look_failed": "Events or deliveries could not be read; the next look comes soon.",
+  "webhook.unopened": "The keys that deliveries need could not be read; they are given back, and tried again soon.",
 } as const satisfies Readonly<Record<string, string>>;
 
 export type LogEvent = keyof typeof LOG_EVENTS;

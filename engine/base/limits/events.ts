@@ -47,6 +47,8 @@ export const EVENT_LIMITS = {
   webhook_lease_ms: 60 * SECOND_MS,
   /** Attempts at one delivery in a row that were begun and never ended, after which it is a dead letter. Ours. */
   webhook_begun_max: 10,
+  /** How long a delivery waits that could not be opened, as the key of its firm was away. Ours. */
+  webhook_unopened_ms: 5 * SECOND_MS,
   /** Failures in a row after which an endpoint rests; the rest doubles from the first to the last. Ours. */
   webhook_breaker_failures: 5,
   webhook_rest_ms: 5 * SECOND_MS,
@@ -82,6 +84,8 @@ export const EVENT_LIMITS = {
   /** spec/enterprise.md, Limits: pull page size; spec/shapes.md, section 5: over all firms 500. */
   webhook_pull_max: 100,
   webhook_pull_all_max: 500,
+  /** How often one pull reads on where events do not open; each look finds other firms. Ours. */
+  webhook_pull_looks_max: 5,
   /** Events confirmed by one call. Ours. */
   webhook_ack_batch_max: 500,
   /** Deliveries of one test. Ours. */

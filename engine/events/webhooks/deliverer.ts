@@ -11,6 +11,7 @@ import { claimDeliveries, endMarkedDeliveries, freeDeliveries } from "../../stor
 import type { ClaimedDelivery } from "../../storage/events/dispatch.js";
 import { fanOutConnector, fanOutFeed, takenChains } from "../../storage/events/fan-out.js";
 import type { DeliveryChain } from "../../storage/events/fan-out.js";
+import type { OnGivenBack } from "../../storage/events/unopened.js";
 import { createWake, within } from "../wake.js";
 import { attemptDelivery } from "./attempt.js";
 import type { AttemptPorts } from "./attempt.js";
@@ -130,14 +131,26 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
       if (underWay.size === 0) idle();
     });
   };
+  // Told by the next look at leases: while keys are away, claims that give back follow each other closely.
+  let givenBack = 0;
+  const countGivenBack: OnGivenBack = ({ length }) => {
+    givenBack += length;
+  };
   const claim = async (): Promise<number> => {
     const places = free();
     if (places === 0) return 0;
     const before = [...underWay.values()];
-    const claimed = await claimDeliveries(sql, owner, places);
-    left = { isShort: claimed.length >= places, underWay: [...before, ...claimed] };
+    let unopened: readonly Placed[] = [];
+    const claimed = await claimDeliveries(sql, owner, places, (given) => {
+      unopened = given;
+      countGivenBack(given);
+    });
+    const taken = [...claimed, ...unopened];
+    left = { isShort: taken.length >= places, underWay: [...before, ...taken] };
     for (const delivery of claimed) begin(delivery);
-    return claimAgainAfter(claimed, places, left.underWay);
+    // No end will tell that the places of what was given back are free for what is due behind it.
+    if (unopened.length > 0 && (left.isShort || isSomeoneFull(unopened, left.underWay))) sending.poke();
+    return claimAgainAfter(taken, places, left.underWay);
   };
   const sending = repeat(ports, "send", async () => {
     const rest_ms = await inTurn(claim);
@@ -146,7 +159,8 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
   });
   const fanOut = async (): Promise<number> => {
     const fed = await fanOutFeed(sql, { owner, places: free() });
-    if (fed.taken.length > 0) for (const chain of await takenChains(sql, owner, fed.taken)) begin(...chain);
+    const chains = fed.taken.length === 0 ? [] : await takenChains(sql, owner, fed.taken, countGivenBack);
+    for (const chain of chains) begin(...chain);
     const connector = await fanOutConnector(sql);
     if (fed.waiting + connector.waiting > 0) {
       left = { ...left, isShort: true };
@@ -160,6 +174,8 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     return read > 0 ? 0 : LIMITS.webhook_poll_ms;
   });
   const freeing = repeat(ports, "leases", async () => {
+    if (givenBack > 0) log.warn("webhook.unopened", { count: givenBack });
+    givenBack = 0;
     const { freed, isMarked } = await freeDeliveries(sql, owner, [...underWay.keys()]);
     if (freed > 0) {
       log.warn("webhook.leases_freed", { count: freed });

@@ -8,8 +8,7 @@ import { Refusal } from "../../base/errors.js";
 import type { FirmId } from "../../base/ids.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
 import { confirmEvents, confirmEventsOfAll, listPending, listPendingOfAll } from "../../storage/events/pulls.js";
-import type { MessageRow } from "../../storage/events/dispatch.js";
-import type { PullPartner } from "../../storage/events/pulls.js";
+import type { PendingPage, PullPartner } from "../../storage/events/pulls.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { envelopeOf } from "./envelope.js";
@@ -33,33 +32,33 @@ export interface PulledEvents {
   readonly has_more: boolean;
 }
 
-const pageOf = (rows: readonly MessageRow[], limit: number): PulledEvents => ({
-  events: rows.slice(0, limit).map((row) => ({
+const pulled = ({ rows, hasMore }: PendingPage): PulledEvents => ({
+  events: rows.map((row) => ({
     event_id: row.eventId,
     firm_id: row.firmId,
     event: row.event,
     payload: envelopeOf(row),
     created_at: isoInstant(row.occurredAt.getTime()),
   })),
-  has_more: rows.length > limit,
+  has_more: hasMore,
 });
 
-/** Events of one owner that are not confirmed. @throws Refusal TEMPORARY */
+/** Events of one owner that are not confirmed, but for what does not open for now. @throws Refusal TEMPORARY */
 export async function pullEvents(
   sql: Sql,
   owner: SubscriptionOwner,
-  { limit, kind }: { readonly limit: number; readonly kind: FeedKind | undefined },
+  asked: { readonly limit: number; readonly kind: FeedKind | undefined },
 ): Promise<PulledEvents> {
-  return pageOf(await orTemporary(listPending(sql, owner, { kind, limit: limit + 1 })), limit);
+  return pulled(await orTemporary(listPending(sql, owner, asked)));
 }
 
 /** The same over all firms of an integrator that consent to it. @throws Refusal TEMPORARY */
 export async function pullEventsOfAll(
   sql: Sql,
   partner: PullPartner,
-  { limit, since }: { readonly limit: number; readonly since: Instant | undefined },
+  asked: { readonly limit: number; readonly since: Instant | undefined },
 ): Promise<PulledEvents> {
-  return pageOf(await orTemporary(listPendingOfAll(sql, partner, { since, limit: limit + 1 })), limit);
+  return pulled(await orTemporary(listPendingOfAll(sql, partner, asked)));
 }
 
 /** Confirms one event; again is as good as once. @throws Refusal NOT_FOUND for one of somebody else; TEMPORARY */

@@ -13,6 +13,8 @@ import { answerBefore, openedAnswer } from "./answers.js";
 import type { StoodAnswer } from "./answers.js";
 import { completeReports } from "./attempts.js";
 import type { AttemptReport } from "./attempts.js";
+import { giveBack, unlessAway } from "./unopened.js";
+import type { OnGivenBack } from "./unopened.js";
 
 /** What an envelope is made of: all of it stays as it is, so that every attempt and pull says the same. */
 export interface MessageRow {
@@ -91,12 +93,14 @@ export type StoredMessage<Row extends MessageFacts> = Row extends unknown
 /** What a message is shown with, as it is stored. */
 type Stored = Pick<MessageRow, "documentId" | "eventId" | "detail" | "meta"> & { readonly facts: unknown };
 
-/** Rows of messageColumns with what their documents' facts and answers say. */
-export const messagesOf = <Row extends Stored>(sql: Sql, rows: readonly Row[]): (Row & MessageFacts)[] =>
-  rows.map((row) => {
-    const { total: amount, ...shown } = shownFacts(sql, row.documentId, row.facts);
-    return { ...row, facts: undefined, ...shown, amount, ...openedWords(sql, row.eventId, row) };
-  });
+/**
+ * A row of messageColumns with what its document's facts and its words say.
+ * @throws Refusal TEMPORARY while the key that they need is away
+ */
+export function messageOf<Row extends Stored>(sql: Sql, row: Row): Row & MessageFacts {
+  const { total: amount, ...shown } = shownFacts(sql, row.documentId, row.facts);
+  return { ...row, facts: undefined, ...shown, amount, ...openedWords(sql, row.eventId, row) };
+}
 
 /** Events whose document was received. */
 const OF_RECEIVED: readonly (FeedKind | ConnectorEventType)[] = ["document.received", "document.processed"];
@@ -167,12 +171,14 @@ export const claimedColumns = (sql: Sql) => sql`
 /** A claim as a statement gives it. */
 export type StoredClaim<Row extends ClaimedDelivery> = StoredMessage<Row> & StoredAnswer;
 
-/** Rows of claimedColumns with what their documents' facts and answers say. */
-export const claimsOf = <Row extends Stored & StoredAnswer>(
+/** A row of claimedColumns with what its document's facts and answer say. @throws Refusal as messageOf does */
+export const claimOf = <Row extends Stored & StoredAnswer>(
   sql: Sql,
-  rows: readonly Row[],
-): (Row & MessageFacts & Pick<Claim, "answer">)[] =>
-  messagesOf(sql, rows).map((row) => ({ ...row, answer: openedAnswer(sql, row.storedAnswer) }));
+  row: Row,
+): Row & MessageFacts & Pick<Claim, "answer"> => ({
+  ...messageOf(sql, row),
+  answer: openedAnswer(sql, row.storedAnswer),
+});
 
 /**
  * Takes due deliveries under lease: of each endpoint as many as it has places, the oldest first, one of each endpoint
@@ -180,9 +186,15 @@ export const claimsOf = <Row extends Stored & StoredAnswer>(
  * endpoints that have nothing under lease. An endpoint that has failed LIMITS.webhook_breaker_failures times in a row
  * has one place, and none while it rests. Processes take turns, so that these bounds hold over all of them. What is
  * taken is read by a second statement: the first sees urls, secrets and consents as they were before it had its turn.
+ * What does not open for now is given back.
  * @param places  at most
  */
-export async function claimDeliveries(sql: Sql, owner: string, places: number): Promise<ClaimedDelivery[]> {
+export async function claimDeliveries(
+  sql: Sql,
+  owner: string,
+  places: number,
+  onGivenBack?: OnGivenBack,
+): Promise<ClaimedDelivery[]> {
   const taken = await sql<{ readonly id: string }[]>`
     with chosen as materialized (
       select w.id, w.endpoint_id from due_webhooks(
@@ -199,17 +211,25 @@ export async function claimDeliveries(sql: Sql, owner: string, places: number): 
       due_at = clock_timestamp() + ${LIMITS.webhook_lease_ms}::integer * interval '1 millisecond'
     from held where d.id = held.id
     returning d.id`;
-  const ids = taken.map(({ id }) => id);
-  return ids.length === 0 ? [] : claimsOf(sql, await leasedRows(sql, owner, ids));
+  if (taken.length === 0) return [];
+  const unopened: StoredClaim<ClaimedDelivery>[] = [];
+  const claimed: ClaimedDelivery[] = [];
+  for (const row of await leasedRows(sql, owner, taken)) {
+    const claim = unlessAway(() => claimOf(sql, row));
+    if (claim === undefined) unopened.push(row);
+    else claimed.push(claim);
+  }
+  await giveBack(sql, owner, unopened, onGivenBack);
+  return claimed;
 }
 
-/** Those of the ids that are still under this lease. As in takenChains, no condition but the ids has an index. */
-const leasedRows = (sql: Sql, owner: string, ids: readonly string[]) =>
+/** Those that are still under this lease. As in takenChains, no condition but that on the ids has an index. */
+const leasedRows = (sql: Sql, owner: string, taken: readonly { readonly id: string }[]) =>
   sql<StoredClaim<ClaimedDelivery>[]>`
     select ${claimedColumns(sql)}
     from webhook_delivery as d join webhook_subscription as s on s.id = d.subscription_id
     ${messageJoins(sql)}
-    where d.id = any (${[...ids]}::uuid[]) and case when d.lease_owner = ${owner} then true end
+    where d.id = any (${taken.map(({ id }) => id)}::uuid[]) and case when d.lease_owner = ${owner} then true end
     order by d.place`;
 
 /** What a look at what nobody is at has found. */

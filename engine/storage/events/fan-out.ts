@@ -1,8 +1,10 @@
 /** Statements that make deliveries of the feed, and hand those that go first to the process that makes them. */
 import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
-import { claimedColumns, claimsOf, messageJoins } from "./dispatch.js";
+import { claimedColumns, claimOf, messageJoins } from "./dispatch.js";
 import type { ClaimedDelivery, StoredClaim } from "./dispatch.js";
+import { giveBack, unlessAway } from "./unopened.js";
+import type { GivenBack, OnGivenBack } from "./unopened.js";
 
 /** How far a look at the feed came. */
 interface FannedOut {
@@ -64,10 +66,16 @@ export type DeliveryChain = readonly [ClaimedDelivery, ...ClaimedDelivery[]];
 
 /**
  * What the taker sends of what was handed to it, as it is now: what was changed meanwhile is another's, or nobody's.
+ * What does not open for now is given back where it is first, and ends its chain where it waits behind another.
  * The rows are looked up by their ids: a condition that an index of open deliveries answers would have them all read.
  * @param ids  FannedOut.taken
  */
-export async function takenChains(sql: Sql, owner: string, ids: readonly string[]): Promise<DeliveryChain[]> {
+export async function takenChains(
+  sql: Sql,
+  owner: string,
+  ids: readonly string[],
+  onGivenBack?: OnGivenBack,
+): Promise<DeliveryChain[]> {
   const rows = await sql<StoredClaim<Taken>[]>`
     select ${claimedColumns(sql)}, d.lease_owner is not null as "isFirst"
     from webhook_delivery as d join webhook_subscription as s on s.id = d.subscription_id
@@ -77,10 +85,17 @@ export async function takenChains(sql: Sql, owner: string, ids: readonly string[
     order by d.place`;
   // Bounded by the deliveries that one look at the feed makes.
   const chains = new Map<string, [ClaimedDelivery, ...ClaimedDelivery[]]>();
-  for (const { isFirst, ...row } of claimsOf(sql, rows)) {
+  const ended = new Set<string>();
+  const unopened: GivenBack[] = [];
+  for (const { isFirst, ...row } of rows) {
     const key = `${row.subscriptionId} ${row.documentId}`;
-    if (isFirst) chains.set(key, [row]);
-    else chains.get(key)?.push(row);
+    const claim = unlessAway(() => claimOf(sql, row));
+    if (claim === undefined) {
+      ended.add(key);
+      if (isFirst) unopened.push(row);
+    } else if (isFirst) chains.set(key, [claim]);
+    else if (!ended.has(key)) chains.get(key)?.push(claim);
   }
+  await giveBack(sql, owner, unopened, onGivenBack);
   return [...chains.values()];
 }

@@ -1,12 +1,14 @@
 /** Statements of events that wait to be pulled, and of their confirmation. */
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
-import type { IntegratorId } from "../../base/ids.js";
+import type { FirmId, IntegratorId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
 import type { Sql } from "../sql.js";
-import { messageColumns, messageJoins, messagesOf } from "./dispatch.js";
+import { messageColumns, messageJoins, messageOf } from "./dispatch.js";
 import type { MessageRow, StoredMessage } from "./dispatch.js";
 import type { SubscriptionOwner } from "./subscriptions.js";
+import { unlessAway } from "./unopened.js";
 
 /** What is asked of the events of one owner. */
 interface PullQuery {
@@ -14,23 +16,52 @@ interface PullQuery {
   readonly limit: number;
 }
 
+/** A page of events that wait to be pulled. */
+export interface PendingPage {
+  readonly rows: readonly MessageRow[];
+  /** Whether more wait behind it; false where nothing of the page opens, so that nobody asks again at once. */
+  readonly hasMore: boolean;
+}
+
+/**
+ * What opens of a page. What stands behind an event of its document that does not open is left out, too: whoever pulls
+ * takes the last event of a document for its state. All of it comes at a later pull.
+ */
+function openedInOrder<Row extends StoredMessage<MessageRow>>(sql: Sql, rows: readonly Row[]) {
+  const held = new Set<string>();
+  const away = new Set<FirmId>();
+  const opened = rows.flatMap((row) => {
+    const message = held.has(row.documentId) ? undefined : unlessAway(() => messageOf(sql, row));
+    if (message !== undefined) return [message];
+    held.add(row.documentId);
+    away.add(row.firmId);
+    return [];
+  });
+  return { opened, away };
+}
+
+const pageOf = (opened: readonly MessageRow[], limit: number, isFull: boolean): PendingPage => ({
+  rows: opened.slice(0, limit),
+  hasMore: opened.length > limit || (isFull && opened.length > 0),
+});
+
 /** Events of one owner that wait to be pulled, oldest first, each once however many subscriptions have it. */
 export async function listPending(
   sql: Sql,
   { firmId, integratorId }: SubscriptionOwner,
   { kind, limit }: PullQuery,
-): Promise<MessageRow[]> {
+): Promise<PendingPage> {
   const rows = await sql<StoredMessage<MessageRow>[]>`
     with page as (
       select distinct on (p.place) p.place, p.id from webhook_delivery as p
       where p.owner_id = ${integratorId ?? firmId} and p.firm_id = ${firmId} and p.endpoint_id is null
         and p.settled_at is null and (${kind ?? null}::text is null or p.event = ${kind ?? null})
-      order by p.place, p.id limit ${limit}
+      order by p.place, p.id limit ${limit + 1}
     )
     select ${messageColumns(sql)} from page join webhook_delivery as d on d.id = page.id
     ${messageJoins(sql)}
     order by page.place`;
-  return messagesOf(sql, rows);
+  return pageOf(openedInOrder(sql, rows).opened, limit, rows.length > limit);
 }
 
 /** An integrator over all its firms: those whose consent lets it read their events, and none that it has lost since. */
@@ -48,25 +79,56 @@ const consenting = (sql: Sql, partner: PullPartner, scope: "webhooks:read" | "we
   where b.integrator_id = ${partner.integratorId} and b.state = 'active' and 'enterprise' = any (b.interfaces)
     and ${scope} = any (b.scopes) and b.revoked_generation <= ${partner.bindingGeneration}`;
 
-/** Events of all firms of an integrator that wait to be pulled, oldest first. */
-export async function listPendingOfAll(
-  sql: Sql,
-  partner: PullPartner,
-  { since, limit }: { readonly since: Instant | undefined; readonly limit: number },
-): Promise<MessageRow[]> {
+/** What is asked of the events of all firms. */
+interface PullAllQuery {
+  readonly since: Instant | undefined;
+  readonly limit: number;
+}
+
+/** Where a look goes on behind the one before. */
+interface Further {
+  readonly after: string | undefined;
+  /** Firms whose events did not open. */
+  readonly without: readonly FirmId[];
+}
+
+type Placed = StoredMessage<MessageRow> & { readonly place: string };
+
+function readOfAll(sql: Sql, partner: PullPartner, { since, limit }: PullAllQuery, { after, without }: Further) {
   const from = since === undefined ? null : isoInstant(since);
-  const rows = await sql<StoredMessage<MessageRow>[]>`
+  return sql<Placed[]>`
     with page as (
       select distinct on (p.place) p.place, p.id from webhook_delivery as p
       where p.owner_id = ${partner.integratorId} and p.endpoint_id is null and p.settled_at is null
         and (${from}::timestamptz is null or p.occurred_at >= ${from}::timestamptz)
         and p.firm_id in (${consenting(sql, partner, "webhooks:read")})
+        and (${after ?? null}::bigint is null or p.place > ${after ?? null}::bigint)
+        and p.firm_id <> all (${[...without]}::uuid[])
       order by p.place, p.id limit ${limit}
     )
-    select ${messageColumns(sql)} from page join webhook_delivery as d on d.id = page.id
+    select page.place, ${messageColumns(sql)} from page join webhook_delivery as d on d.id = page.id
     ${messageJoins(sql)}
     order by page.place`;
-  return messagesOf(sql, rows);
+}
+
+/**
+ * Events of all firms of an integrator that wait to be pulled, oldest first. Behind a page on which some do not open it
+ * reads on without their firms, LIMITS.webhook_pull_looks_max times at most: those of the others wait for no key.
+ */
+export async function listPendingOfAll(sql: Sql, partner: PullPartner, query: PullAllQuery): Promise<PendingPage> {
+  const found: MessageRow[] = [];
+  const without = new Set<FirmId>();
+  let after: string | undefined;
+  for (let look = 1; ; look += 1) {
+    const limit = query.limit + 1 - found.length;
+    const rows = await readOfAll(sql, partner, { ...query, limit }, { after, without: [...without] });
+    const { opened, away } = openedInOrder(sql, rows);
+    found.push(...opened);
+    const isFull = rows.length === limit;
+    if (away.size === 0 || !isFull || look === LIMITS.webhook_pull_looks_max) return pageOf(found, query.limit, isFull);
+    for (const firmId of away) without.add(firmId);
+    after = rows.at(-1)?.place;
+  }
 }
 
 interface AckRow {

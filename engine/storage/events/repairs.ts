@@ -2,7 +2,7 @@
 import { LIMITS } from "../../base/limits.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
 import type { Json, Sql } from "../sql.js";
-import { claimedColumns, claimsOf, messageJoins } from "./dispatch.js";
+import { claimedColumns, claimOf, messageJoins } from "./dispatch.js";
 import type { ClaimedDelivery, StoredClaim } from "./dispatch.js";
 import type { SubscriptionOwner } from "./subscriptions.js";
 
@@ -65,7 +65,7 @@ export function insertTests(
       ${sender ?? null}, ${LIMITS.webhook_lease_ms})`;
 }
 
-/** The deliveries of a test that are to be sent at once. */
+/** The deliveries of a test that are to be sent at once; they tell of no document, and so of nothing that is sealed. */
 export async function claimedTests(sql: Sql, ids: readonly string[]): Promise<ClaimedDelivery[]> {
   const rows = await sql<StoredClaim<ClaimedDelivery>[]>`
     select ${claimedColumns(sql)}
@@ -73,7 +73,7 @@ export async function claimedTests(sql: Sql, ids: readonly string[]): Promise<Cl
     ${messageJoins(sql)}
     where d.id = any (${[...ids]}::uuid[])
     order by d.position`;
-  return claimsOf(sql, rows);
+  return rows.map((row) => claimOf(sql, row));
 }
 
 /** Removes old deliveries and what nothing is left of. @returns how many deliveries went */
