@@ -158,18 +158,18 @@ const kindsOf = (moves: readonly { readonly emits: readonly EventKind[] }[]): re
   );
 
 /**
- * When a deferred document is due again; undefined when it was deferred for as long as the whole plan would have taken.
+ * When a deferred document is due again; undefined when its receiver is down and it is older than the whole plan. One
+ * for which only a place or a worker of ours was wanting waits at any age: nobody has asked its receiver yet.
  */
 export function deferredUntil(
   plan: readonly number[],
   createdAt: Instant,
   now: Instant,
-  outcome: Outcome,
+  { kind, retryAfter_ms = LIMITS.receiver_retry_min_ms, keepsPlace = false }: Outcome,
 ): Instant | undefined {
+  if (kind !== "deferred") return undefined;
   const whole = plan.reduce((sum, wait) => sum + wait, 0) * (1 + LIMITS.retry_jitter_share);
-  return outcome.kind === "deferred" && now < createdAt + whole
-    ? now + (outcome.retryAfter_ms ?? LIMITS.receiver_retry_min_ms)
-    : undefined;
+  return keepsPlace || now < createdAt + whole ? now + retryAfter_ms : undefined;
 }
 
 /** What an attempt that ended so uses, and how long the document waits for the next; undefined when there is none. */
@@ -180,7 +180,7 @@ export function waitAfter(
   random: () => number,
 ): { readonly uses: PlanUse; readonly wait_ms: number | undefined } {
   switch (kind) {
-    // A document that was deferred for longer than the plan lasts has no more time.
+    // A document whose receiver is down when it is older than the plan lasts has no more time.
     case "deferred":
       return { uses: "nothing", wait_ms: undefined };
     // Whatever fails on our side is for us to repair: it never ends a document that can be opened.

@@ -132,6 +132,34 @@ describe("a deferred document", () => {
     expect(deferredUntil([10, 20], 0, 37, { kind: "deferred", retryAfter_ms: 5 })).toBeUndefined();
     expect(deferredUntil([10, 20], 0, 0, { kind: "receipt" })).toBeUndefined();
   });
+
+  test.each(["full", "WORKERS_BUSY"])(
+    "a document of any age waits on while a place or a worker was wanting: %s",
+    async (code) => {
+      const id = await document();
+      clock.advance(WHOLE_PLAN_MS + 1);
+      const wanting: Outcome = { kind: "deferred", code, retryAfter_ms: 60_000, keepsPlace: true };
+      const restIsOver = (): Promise<unknown> =>
+        db.sql`update document set lease_until = now() - interval '1 second' where id = ${id}`;
+      for (let i = 0; i < 3; i += 1) {
+        expect(await attempt(id, wanting)).toBe(true);
+        expect(await stateOf(id)).toMatchObject({ status: "queued", attempts: 0, answers: 0, rows: 0 });
+        await restIsOver();
+      }
+      expect(await attempt(id, { kind: "receipt" })).toBe(true);
+      expect(await stateOf(id)).toMatchObject({ status: "delivered", attempts: 1, rows: 1 });
+      expect(deferredUntil([10, 20], 0, 37, { kind: "deferred", retryAfter_ms: 5, keepsPlace: true })).toBe(42);
+    },
+  );
+
+  test("a document that waited for a place for longer than its plan ends when its receiver is down", async () => {
+    const id = await document();
+    clock.advance(WHOLE_PLAN_MS + 1);
+    await attempt(id, { kind: "deferred", code: "full", retryAfter_ms: 1_000, keepsPlace: true });
+    await db.sql`update document set lease_until = now() - interval '1 second' where id = ${id}`;
+    await attempt(id, { kind: "deferred", code: "down", retryAfter_ms: 1_000, keepsPlace: false });
+    expect(await stateOf(id)).toMatchObject({ status: "send_failed", rows: 1, answers: 0 });
+  });
 });
 
 describe("the plan of attempts", () => {

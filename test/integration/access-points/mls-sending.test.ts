@@ -252,6 +252,21 @@ test("attempts at a message keep its ids; it follows the plan and ends like a do
   ]);
 });
 
+test("a message that is older than its plan waits on while only a place is wanting, and ends when its receiver is down", async () => {
+  await receive(arriving({ payload: broken() }));
+  answer = () => ({ kind: "deferred", code: "full", retryAfter_ms: 1_000, keepsPlace: true });
+  const status = async (): Promise<unknown> => (await db.sql`select status, attempts from service_message`)[0];
+  for (let i = 1; i <= 3; i += 1) {
+    await settle();
+    await pass(db.sql, clock, 3 * 86_400_000);
+    expect(handed).toHaveLength(i);
+    expect(await status()).toEqual({ status: "queued", attempts: 0 });
+  }
+  answer = () => ({ kind: "deferred", code: "down", retryAfter_ms: 1_000 });
+  await settle();
+  expect(await status()).toMatchObject({ status: "send_failed" });
+});
+
 test("a message that nobody takes ends when its plan is used up", async () => {
   await receive(arriving({ payload: broken() }));
   answer = () => ({ kind: "recipient_unregistered" });

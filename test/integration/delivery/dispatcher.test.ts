@@ -6,6 +6,8 @@ import { startDispatcher } from "../../../actors/dispatcher.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import type { DocumentId, FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import type { Transport } from "../../../engine/peppol/transport.js";
+import type { NewDocument } from "../../../engine/storage/documents/documents.js";
 import { eventually } from "../../support/eventually.js";
 import { shortenLimits } from "../../support/engines/limits.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -39,13 +41,14 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-async function accept(): Promise<DocumentId> {
+async function accept(changes: Partial<NewDocument> = {}): Promise<DocumentId> {
   const { id } = newDocumentRow(firmId, SENDER);
   const { sealer } = bench.ports;
   await bench.document(firmId, SENDER, {
     id,
     payloadKeyId: sealer.keyId,
     payloadSealed: sealer.seal(gzipSync("<Invoice/>"), id),
+    ...changes,
   });
   return id;
 }
@@ -170,6 +173,50 @@ test.each([
     });
     expect(told.filter((event) => event === "dispatch.delayed")).toEqual(expected);
     expect(transmitted.filter((one) => one === id)).toEqual([id]);
+  } finally {
+    await dispatcher.stop();
+    await actors.stop();
+  }
+});
+
+test("documents of sixty hours ago whose healthy receiver has few places are all sent", async () => {
+  onTestFinished(shortenLimits({ place_rest_max_ms: 20 }));
+  const count = 40;
+  const ids = new Set<string>();
+  for (let i = 0; i < count; i += 1) ids.add(await accept({ acceptedAt: clock.now() - 60 * 3_600_000 }));
+  await db.sql`update document set next_attempt_at = now() - interval '60 hours' where id in ${db.sql([...ids])}`;
+  let [onWire, refused] = [0, 0];
+  let open = (): void => undefined;
+  const isOpen = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const deliver: Transport["deliver"] = async () => {
+    if (onWire === 2) {
+      refused += 1;
+      if (refused === 20) open();
+      return { kind: "deferred", code: "full", retryAfter_ms: 1_000, keepsPlace: true };
+    }
+    onWire += 1;
+    await isOpen;
+    onWire -= 1;
+    return { kind: "receipt" };
+  };
+  const { actors, document } = statusBench(db, clock, { transport: { deliver }, owner: "node/4" }).node;
+  const dispatcher = await startDispatcher({
+    sql: db.sql,
+    actors,
+    document,
+    log: bench.ports.log,
+    metrics: bench.metrics,
+    owner: "node/4",
+    clock: systemClock,
+    capacityOf: () => ({ key: "one for all", places: 2, typical_ms: undefined }),
+  });
+  try {
+    const found = async (): Promise<readonly { readonly status: string }[]> =>
+      db.sql`select status from document where id in ${db.sql([...ids])}`;
+    await eventually("none waits", async () => (await found()).every(({ status }) => status !== "queued"));
+    expect((await found()).filter(({ status }) => status === "delivered")).toHaveLength(count);
   } finally {
     await dispatcher.stop();
     await actors.stop();
