@@ -51,7 +51,15 @@ export interface Dispatcher {
   poke(): void;
   /** A place for the first attempt at a document that is being accepted, unless others wait to be claimed. */
   readonly reserve: Reserve;
-  /** Claims nothing more, and waits for the attempts under way, at most LIMITS.drain_timeout_ms. Safe to repeat. */
+  /**
+   * Begins nothing more, and waits for the attempts under way, at most LIMITS.drain_timeout_ms. The others still hear
+   * that this process is alive. Safe to repeat.
+   */
+  drain(): Promise<void>;
+  /**
+   * Drains, and lets the others hear of this process until the last attempt has ended, however long that takes: sooner
+   * they would send what it is still sending. Safe to repeat.
+   */
   stop(): Promise<void>;
 }
 
@@ -64,7 +72,10 @@ class Working {
   readonly #begun = new Set<object>();
   readonly #onEnd: () => void;
   #bytes = 0;
-  #idle: () => void = () => undefined;
+  /** Octets were set aside so many times for attempts that may still come. */
+  #aside = 0;
+  /** Who waits until nothing is under way. Bounded by the steps of a stop. */
+  readonly #waiting: (() => void)[] = [];
 
   constructor(onEnd: () => void) {
     this.#onEnd = onEnd;
@@ -82,10 +93,14 @@ class Working {
   /** Sets octets aside for an attempt that may come. @returns gives them back; safe to repeat */
   setAside(bytes: number): () => void {
     this.#bytes += bytes;
-    let left = bytes;
+    this.#aside += 1;
+    let isBack = false;
     return () => {
-      this.#bytes -= left;
-      left = 0;
+      if (isBack) return;
+      isBack = true;
+      this.#bytes -= bytes;
+      this.#aside -= 1;
+      this.#wakeWaiting();
     };
   }
 
@@ -100,7 +115,7 @@ class Working {
         this.#bytes -= taken.payloadBytes;
         giveBack();
         this.#onEnd();
-        if (this.#attempts.size === 0) this.#idle();
+        this.#wakeWaiting();
       },
     };
     // One whose lease ended before it began is never made; one that has begun gives its place back when it ends.
@@ -120,13 +135,14 @@ class Working {
     };
   }
 
-  /** Resolves when nothing is under way. One waiter at a time. */
-  whenIdle(): Promise<void> {
-    return this.#attempts.size === 0
-      ? Promise.resolve()
-      : new Promise((resolve) => {
-          this.#idle = resolve;
-        });
+  /** Resolves when nothing is under way, nor may come under way by what was set aside. */
+  async whenIdle(): Promise<void> {
+    // What was set aside is given back in the same turn in which its attempt is added.
+    while (this.#attempts.size + this.#aside > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  #wakeWaiting(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }
 
@@ -395,12 +411,20 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
     for (const taken of await claimForgotten(ports)) void give(ports, hand, taken, placeFor(ports, working, taken));
     return doubt.wait_ms(begun);
   });
+  const reserve = reserving(ports, hand, claims);
+  let drained: Promise<void> | undefined;
+  const drain = async (): Promise<void> => {
+    await Promise.all([loop.stop(), care.stop()]);
+    await within(working.whenIdle(), LIMITS.drain_timeout_ms, undefined);
+  };
   return {
     poke,
-    reserve: reserving(ports, hand, claims),
+    // What is accepted during a stop is claimed by another process, or after the next start.
+    reserve: (...document) => (drained === undefined ? reserve(...document) : undefined),
+    drain: () => (drained ??= drain()),
     stop: async () => {
-      await Promise.all([loop.stop(), care.stop()]);
-      await within(working.whenIdle(), LIMITS.drain_timeout_ms, undefined);
+      await (drained ??= drain());
+      await working.whenIdle();
       await beats.stop();
     },
   };

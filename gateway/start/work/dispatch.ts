@@ -20,6 +20,8 @@ interface DispatchParts extends Pick<Owners, "document" | "message"> {
   readonly box: BoxKind;
   readonly self: Provider;
   readonly capacityOf: (receiver: string) => ReceiverCapacity;
+  /** Keeps what is to be stopped when the actors have ended. */
+  readonly afterActors: (stop: () => Promise<void>) => void;
 }
 
 /** Inside the process nobody is slow, and nobody is overrun. */
@@ -32,7 +34,7 @@ export const loopbackCapacity = (receiver: string): ReceiverCapacity => ({
 /** Frees what the last process on this DATA_DIR held, and starts to make what is due. */
 export async function startDispatch(
   { base: { clock, log, metrics, stack }, sql, streams, sealer, validators, actors, node }: Ground,
-  { document, message, box, self, capacityOf }: DispatchParts,
+  { document, message, box, self, capacityOf, afterActors }: DispatchParts,
 ): Promise<{ readonly statuses: StatusWork; readonly dispatcher: Dispatcher; readonly box: BoxDispatcher }> {
   const freed = await releaseLeases(sql, node);
   await releaseServiceLeases(sql, node);
@@ -47,7 +49,8 @@ export async function startDispatch(
     owner: leaseOwnerOf(node),
     capacityOf,
   });
-  stack.add("dispatcher", () => dispatcher.stop());
+  afterActors(() => dispatcher.stop());
+  stack.add("dispatcher", () => dispatcher.drain());
   const consumer = await consumeDispatch(streams, dispatcher);
   stack.add("consumer of wake-ups", () => consumer.stop());
   const statuses = startStatusWork({

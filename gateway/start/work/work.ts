@@ -130,6 +130,9 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     reserve: (receiver, payloadBytes) => work?.dispatcher.reserve(receiver, payloadBytes),
     planOf: (receiver) => scripted?.planOf(receiver),
   });
+  let stopBeats = (): Promise<void> => Promise.resolve();
+  // Others take a process that they do not hear for dead, and do again what its actors are still doing.
+  stack.add("beats", () => stopBeats());
   stack.add("actors", () => actors.stop());
   const boxes = boxKind({
     ...{ sql, sealer, clock, log, validators, actors, document, owner: leaseOwnerOf(ground.node) },
@@ -179,7 +182,10 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
       const meter = startMeter({ sql, clock, log });
       stack.add("meter", () => meter.stop());
       stack.add("sweeps", startSweeps({ sql, clock, log, payloads }));
-      work = await startDispatch(ground, { document, message, box: boxes, self, capacityOf });
+      const afterActors = (stop: () => Promise<void>): void => {
+        stopBeats = stop;
+      };
+      work = await startDispatch(ground, { document, message, box: boxes, self, capacityOf, afterActors });
       deliverer = await webhooks.deliver();
     },
   };

@@ -2,7 +2,7 @@
  * The first attempt by the process that accepts a document: the place before the commit, the lease with it. Method: real
  * rows, the real dispatcher, and document actors that do nothing but remember.
  */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 
 import { startDispatcher } from "../../../actors/dispatcher.js";
 import type { Dispatcher } from "../../../actors/dispatcher.js";
@@ -20,6 +20,7 @@ import { createAnnouncer } from "../../../engine/events/announcer.js";
 import { findOperatorDocument } from "../../../engine/storage/documents/operations.js";
 import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
 import type { NewDocument } from "../../../engine/storage/documents/documents.js";
+import { shortenLimits } from "../../support/engines/limits.js";
 import { eventually } from "../../support/eventually.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
@@ -128,6 +129,41 @@ test("when the process that accepted a document dies, another makes its attempt,
   expect(await db.sql`select number, owner, outcome, retryable from document_attempt`).toEqual([
     { number: 1, owner: "dead/1", outcome: "cut", retryable: true },
   ]);
+});
+
+test("a process that stops has no place for what it still accepts: another makes the first attempt", async () => {
+  await nothingWaits();
+  const stopped = dispatcher.stop();
+  expect(dispatcher.reserve(RECEIVER, 6)).toBeUndefined();
+  await stopped;
+  expect(dispatcher.reserve(RECEIVER, 6)).toBeUndefined();
+  await acceptDocuments(db.sql, [row()]);
+  const shares = [{ firmId: firm, receiver: RECEIVER, count: 1 }];
+  expect(await claim({ sql: db.sql, owner: "other/1" }, shares, ALL)).toMatchObject([{ attempt: 1 }]);
+  expect(begun).toEqual([]);
+});
+
+test("a process that stops is heard until its attempts have ended, also one that it was just accepting", async () => {
+  await nothingWaits();
+  onTestFinished(shortenLimits({ drain_timeout_ms: 1, dispatcher_beat_ms: 5 }));
+  const lastHeard = async (): Promise<string | undefined> =>
+    (await db.sql<{ at: string }[]>`select seen_at::text as at from dispatcher where owner = 'node/1'`)[0]?.at;
+  const isHeard = async (meanwhile: string): Promise<void> => {
+    for (let beats = 0; beats < 5; beats += 1) {
+      const before = await lastHeard();
+      await eventually(`it is heard while ${meanwhile}`, async () => (await lastHeard()) !== before);
+    }
+  };
+  const place = dispatcher.reserve(RECEIVER, 6);
+  const document = row({ owner: place?.owner });
+  const stopped = dispatcher.stop();
+  await isHeard("a document is being accepted under its lease");
+  await acceptDocuments(db.sql, [document]);
+  place?.begin(firstAttemptAt(document, Buffer.from("octets")));
+  await eventually("the attempt has begun", () => begun.length === 1);
+  await isHeard("the attempt is under way");
+  begun[0]?.end();
+  await stopped;
 });
 
 test("a process that sends nothing tells the others once for all documents that come while it tells", async () => {
