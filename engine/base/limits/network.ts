@@ -22,8 +22,12 @@ export const NETWORK_LIMITS = {
   smp_cache_negative_ms: 1 * MINUTE_MS,
   smp_cache_failed_ms: 5 * SECOND_MS,
   smp_cache_entries: 20_000,
-  /** Look-ups under way at once on a node; more are answered "lookup_failed". */
+  /**
+   * Look-ups under way at once on a node; whoever asks for more is told "lookup_failed", and a document is deferred:
+   * when it is attempted again. Ours.
+   */
   smp_lookups_max: 256,
+  smp_busy_retry_ms: 1 * SECOND_MS,
   /** How long a send waits for the look-up of its recipient before the 202; the attempt looks again. Ours. */
   smp_before_accept_ms: 3 * SECOND_MS,
 

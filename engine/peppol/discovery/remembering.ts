@@ -8,6 +8,8 @@ export type MayAsk = () => boolean;
 
 /** The reason of a look-up that was not allowed to ask. */
 export const NOT_ALLOWED = "not_allowed";
+/** The reason of a look-up that found as many under way as there may be. */
+export const BUSY = "busy";
 
 interface Questions<Question, Answer> {
   readonly clock: Clock;
@@ -18,7 +20,7 @@ interface Questions<Question, Answer> {
   /** How long an answer is believed, in milliseconds. */
   lifetimeOf(answer: Answer): number;
   /** What is answered, and not kept, where nobody may be asked. */
-  refused(reason: "busy" | typeof NOT_ALLOWED): Answer;
+  refused(reason: typeof BUSY | typeof NOT_ALLOWED): Answer;
 }
 
 /** Questions with their remembered answers. */
@@ -59,7 +61,7 @@ export function remembering<Question, Answer>(questions: Questions<Question, Ans
       if (!fresh && remembered !== undefined && isBelieved(remembered, clock)) return remembered.answer;
       const running = underWay.get(name);
       if (running !== undefined) return running;
-      if (underWay.size >= LIMITS.smp_lookups_max) return refused("busy");
+      if (underWay.size >= LIMITS.smp_lookups_max) return refused(BUSY);
       if (mayAsk?.() === false) return refused(NOT_ALLOWED);
       const askedAt = clock.now();
       const mine: Promise<Answer> = ask(question).then((answer) => {

@@ -3,8 +3,10 @@
  * whether the recipient takes it, and for an attempt to send one, which needs an endpoint now.
  * @source spec/rulings.md, section 13 (routingStatus); design/reliability.md, S-08
  */
+import { LIMITS } from "../../base/limits.js";
 import type { AttemptOutcome } from "../../lifecycle/attempt.js";
 import type { Outcome } from "../transport.js";
+import { BUSY } from "./remembering.js";
 
 /**
  * What is known of a recipient before a 202. `unknown` means that the look-up failed: the document is accepted, and its
@@ -69,10 +71,20 @@ export const ROUTING_STATUSES = Object.keys(ROUTING) as readonly RoutingStatus[]
 const OWN_CODES: ReadonlySet<string> = new Set(["NXDOMAIN"]);
 
 /**
+ * How an attempt ends whose look-up has failed on our side, by its reason: nobody on the network has said anything, so
+ * that nothing of the plan is used.
+ */
+const OURS: ReadonlyMap<string, Outcome> = new Map([
+  [BUSY, { kind: "deferred", code: "LOOKUPS_BUSY", retryAfter_ms: LIMITS.smp_busy_retry_ms, keepsPlace: true }],
+]);
+
+/**
  * How an attempt ends whose look-up has found no endpoint.
  * @param reason  short, from a closed set; it becomes part of the outcome's code
  */
 export function outcomeOfRouting(status: RoutingFailure, reason: string): Outcome {
+  const ours = status === "lookup_failed" ? OURS.get(reason) : undefined;
+  if (ours !== undefined) return ours;
   const { outcome: kind, detail } = ROUTING[status];
   return { kind, code: OWN_CODES.has(reason) ? reason : `${status} ${reason}`, detail };
 }

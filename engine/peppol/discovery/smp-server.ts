@@ -11,6 +11,7 @@ import type { Log } from "../../base/log.js";
 import type { As4Crypto } from "../as4/messages.js";
 import { DOCUMENT_TYPE_SCHEME } from "../envelope/identifiers.js";
 import type { OwnIdentity } from "../pki/own-keys.js";
+import { BUSY } from "./remembering.js";
 import { pathSegment, serviceGroupXml, serviceMetadataXml } from "./smp-document.js";
 
 /** One of our participants and what it takes. */
@@ -104,7 +105,7 @@ export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log 
       contact: baseUrl,
     });
     const signing = sign(document, signer);
-    if (signing === undefined) return { kind: "failed", reason: "busy" };
+    if (signing === undefined) return { kind: "failed", reason: BUSY };
     const body = await signing;
     const url = `${baseUrl}/${pathSegment(PARTICIPANT_SCHEME, participant)}/services/${pathSegment(DOCUMENT_TYPE_SCHEME, documentType)}`;
     return { kind: "document", body, etag: `"${digestOf(body)}"`, url };

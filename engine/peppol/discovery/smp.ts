@@ -147,14 +147,19 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
     refused: (reason) => ({ kind: "failed", reason }),
   });
 
-  /** The type under which the participant has published that it takes the one of the question. */
-  async function publishedFor(key: MetadataKey, fresh: boolean, mayAsk?: MayAsk): Promise<MetadataKey | undefined> {
+  /**
+   * What is published under the more general type by which the participant takes that of the question.
+   * @returns undefined where it has published none
+   */
+  async function byWildcard(key: MetadataKey, fresh: boolean, mayAsk?: MayAsk): Promise<Found | undefined> {
     if (key.documentTypeScheme !== DOCUMENT_TYPE_SCHEME || !mayMatchWildcard(key.documentType)) return undefined;
     const group = await groups.get(key.participant, fresh, mayAsk);
+    // A list that could not be had says nothing of what is in it.
+    if (group.kind === "failed") return none("lookup_failed", group.reason);
     const match = group.kind === "types" ? matchDocumentType(group.documentTypes, key.documentType) : undefined;
-    return match?.scheme === WILDCARD_SCHEME
-      ? { participant: key.participant, documentType: match.value, documentTypeScheme: match.scheme }
-      : undefined;
+    if (match?.scheme !== WILDCARD_SCHEME) return undefined;
+    const wildcard = { ...key, documentType: match.value, documentTypeScheme: match.scheme };
+    return metadata.get(wildcard, fresh, mayAsk);
   }
 
   return {
@@ -166,10 +171,8 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
       };
       if (fresh) source.forget(key.participant);
       let found = await metadata.get(key, fresh, mayAsk);
-      if (found.kind === "none" && found.status === "document_type_not_supported") {
-        const wildcard = await publishedFor(key, fresh, mayAsk);
-        if (wildcard !== undefined) found = await metadata.get(wildcard, fresh, mayAsk);
-      }
+      if (found.kind === "none" && found.status === "document_type_not_supported")
+        found = (await byWildcard(key, fresh, mayAsk)) ?? found;
       if (found.kind === "none") return { status: found.status, reason: found.reason };
       const endpoint = await chooseEndpoint(found.information, question, { pki, policy, now: clock.now() });
       return "status" in endpoint

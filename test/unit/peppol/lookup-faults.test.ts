@@ -1,0 +1,142 @@
+/**
+ * Look-ups of an attempt that nobody on the network has answered, because we could not ask or had a fault: they use
+ * nothing of the plan of attempts.
+ */
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+
+import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { silentLog } from "../../../engine/base/log.js";
+import { waitAfter } from "../../../engine/documents/delivery/dispatch.js";
+import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
+import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
+import { smpEndpoints } from "../../../engine/peppol/as4/trust.js";
+import { createSmpLookup } from "../../../engine/peppol/discovery/smp.js";
+import type { SmpLookup } from "../../../engine/peppol/discovery/smp.js";
+import type { MetadataSource } from "../../../engine/peppol/discovery/smp-source.js";
+import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
+import type { Outcome } from "../../../engine/peppol/transport.js";
+import { inThread } from "../../support/as4/as4.js";
+import { accessPoint } from "../../support/as4/as4-keys.js";
+import type { AccessPoint } from "../../support/as4/as4-keys.js";
+import { ownOf, trustIn } from "../../support/as4/as4-peer.js";
+import { memoryArchive } from "../../support/as4/evidence.js";
+import { fakeClock } from "../../support/fake-clock.js";
+import type { FakeClock } from "../../support/fake-clock.js";
+import { trustOf } from "../../support/peppol/smp.js";
+import { makeTestPki } from "../../support/peppol/test-pki.js";
+import type { TestPki } from "../../support/peppol/test-pki.js";
+
+const PINT = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:peppol:pint:billing-1@jp-1::2.1";
+
+let us: AccessPoint;
+let pki: TestPki;
+let clock: FakeClock;
+let asked: number;
+beforeAll(async () => {
+  us = accessPoint("PSK000001");
+  pki = await makeTestPki();
+});
+beforeEach(() => {
+  clock = fakeClock();
+  asked = 0;
+});
+
+const silent = new Promise<never>(() => undefined);
+
+/** A look-up over what a test decides; each question to the source is counted. */
+function lookupOver(source: Partial<MetadataSource>): SmpLookup {
+  const counted =
+    <Question, Answer>(answer: (question: Question) => Promise<Answer>) =>
+    (question: Question): Promise<Answer> => {
+      asked += 1;
+      return answer(question);
+    };
+  return createSmpLookup({
+    source: {
+      metadata: counted(source.metadata ?? (() => silent)),
+      redirected: counted(source.redirected ?? (() => silent)),
+      group: counted(source.group ?? (() => silent)),
+      forget: () => undefined,
+    },
+    reader: { metadata: () => silent, group: () => silent },
+    pki: trustOf(pki, clock),
+    policy: { allowLoopback: true, ownOrigins: [] },
+    clock,
+    log: silentLog,
+  });
+}
+
+/** What becomes of an attempt whose recipient is looked up so. */
+function attempt(
+  lookup: SmpLookup,
+  receiver = "0245:1234567890",
+  documentTypeId = BILLING_CAPABILITIES[0]?.documentTypeId ?? "",
+): Promise<Outcome> {
+  return createAs4Transport({
+    endpoints: smpEndpoints(lookup, "off"),
+    trust: trustIn(us),
+    own: ownOf(us),
+    crypto: inThread,
+    http: () => Promise.reject(new Error("nothing is sent")),
+    receivers: createReceivers({ clock }),
+    evidence: memoryArchive(),
+    clock,
+    log: silentLog,
+  }).deliver(
+    {
+      documentId: "018f6a3e-0000-7000-8000-000000000001" as DocumentId,
+      firmId: "018f6a3e-0000-7000-8000-000000000002" as FirmId,
+      attempt: 1,
+      sender: "0245:2020202020" as ParticipantId,
+      receiver: receiver as ParticipantId,
+      documentTypeId,
+      processId: BILLING_PROCESS,
+      as4MessageId: "m@kurier",
+      sbdhInstanceId: "s",
+      createdAt: clock.now(),
+      countryC1: "SK",
+      payload: Buffer.from("<Invoice/>"),
+    },
+    new AbortController().signal,
+  );
+}
+
+/** Takes every place that there is for look-ups. */
+function fill(lookup: SmpLookup): void {
+  for (let n = 0; n < LIMITS.smp_lookups_max; n += 1)
+    void lookup.lookup({ participant: `0245:${n}` as ParticipantId, documentType: "urn:any" });
+}
+
+const usedBy = (outcome: Outcome): string =>
+  waitAfter(LIMITS.retry_plan_ms, { answers: 0, faults: 0 }, outcome, () => 0.5).uses;
+
+describe("with as many look-ups under way as there may be", () => {
+  const DEFERRED = {
+    kind: "deferred",
+    code: "LOOKUPS_BUSY",
+    retryAfter_ms: LIMITS.smp_busy_retry_ms,
+    keepsPlace: true,
+  };
+
+  test("a document is deferred in its place: nobody was asked, and nothing of its plan is used", async () => {
+    const lookup = lookupOver({});
+    fill(lookup);
+    const outcome = await attempt(lookup);
+    expect(outcome).toMatchObject(DEFERRED);
+    expect([usedBy(outcome), asked]).toEqual(["nothing", LIMITS.smp_lookups_max]);
+  });
+
+  test("our own SMP, too, defers a document that it has no time to answer for", async () => {
+    const lookup = lookupOver({ metadata: async () => ({ kind: "failed", reason: "busy" }) });
+    expect(await attempt(lookup)).toMatchObject(DEFERRED);
+  });
+
+  test("a type that a wildcard may take is not called unsupported while nobody can be asked for the wildcards", async () => {
+    const lookup = lookupOver({ metadata: async () => ({ kind: "no_document" }) });
+    const question = { participant: "0245:1234567890" as ParticipantId, documentType: PINT };
+    for (let n = 0; n < LIMITS.smp_lookups_max; n += 1) void lookup.documentTypes(`0245:${n}` as ParticipantId);
+    expect(await lookup.lookup(question)).toMatchObject({ status: "lookup_failed", reason: "busy" });
+    expect(await attempt(lookup, "0245:1234567890", PINT)).toMatchObject(DEFERRED);
+  });
+});
