@@ -1,6 +1,7 @@
 /** The way to another access point: one attempt in, one outcome of a closed list out. */
 import type { Instant } from "../base/clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../base/ids.js";
+import { LIMITS } from "../base/limits.js";
 import type { AttemptOutcome } from "../lifecycle/attempt.js";
 import type { OutboundTrigger } from "../lifecycle/document.js";
 import type { NewEvidence } from "../storage/evidence/evidence.js";
@@ -84,6 +85,14 @@ export interface Outcome {
    */
   readonly evidence?: NewEvidence;
 }
+
+/** No worker took the message, or what the SMP says of its recipient: nothing was sent, and it comes again soon. */
+export const WORKERS_BUSY = {
+  kind: "deferred",
+  code: "WORKERS_BUSY",
+  retryAfter_ms: LIMITS.workers_busy_retry_ms,
+  keepsPlace: true,
+} as const satisfies Outcome;
 
 /** A way to other access points: AS4 over the network, or the loopback of a sandbox. */
 export interface Transport {

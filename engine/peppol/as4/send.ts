@@ -33,6 +33,7 @@ import { outcomeOfRouting, ROUTING } from "../discovery/routing.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "../envelope/identifiers.js";
 import { classifyInbound } from "../responses/inbound-kind.js";
 import type { Begun, Later, Passage, Place, Receivers } from "./send-gate.js";
+import { WORKERS_BUSY } from "../transport.js";
 import type { Exchange, Outcome, Transport } from "../transport.js";
 
 interface As4TransportPorts {
@@ -161,12 +162,6 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
     };
   return { outcome: { ...judged.outcome, evidence }, stale };
 }
-
-/** Nothing was tried: the document comes again soon, and its plan is not used up. */
-const WORKERS_BUSY: Outcome = {
-  ...{ kind: "deferred", code: "WORKERS_BUSY", retryAfter_ms: LIMITS.workers_busy_retry_ms },
-  keepsPlace: true,
-};
 
 function busyOrThrow(error: unknown): "busy" {
   if (error instanceof PoolBusy) return "busy";

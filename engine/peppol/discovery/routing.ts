@@ -5,6 +5,7 @@
  */
 import { LIMITS } from "../../base/limits.js";
 import type { AttemptOutcome } from "../../lifecycle/attempt.js";
+import { WORKERS_BUSY } from "../transport.js";
 import type { Outcome } from "../transport.js";
 import { BUSY } from "./remembering.js";
 
@@ -70,20 +71,49 @@ export const ROUTING_STATUSES = Object.keys(ROUTING) as readonly RoutingStatus[]
  */
 const OWN_CODES: ReadonlySet<string> = new Set(["NXDOMAIN"]);
 
+/** The reason of a look-up that no worker could take. */
+export const NO_WORKER = "workers_busy";
+/** The reason of a look-up that met a fault of ours. */
+export const FAULT = "internal";
+
+interface OwnRow {
+  readonly outcome: Outcome;
+  /** How long the failure is not asked about again: no longer than a document waits after such an outcome. */
+  readonly remembered_ms: number;
+}
+
 /**
  * How an attempt ends whose look-up has failed on our side, by its reason: nobody on the network has said anything, so
  * that nothing of the plan is used.
  */
-const OURS: ReadonlyMap<string, Outcome> = new Map([
-  [BUSY, { kind: "deferred", code: "LOOKUPS_BUSY", retryAfter_ms: LIMITS.smp_busy_retry_ms, keepsPlace: true }],
+const OURS: ReadonlyMap<string, OwnRow> = new Map<string, OwnRow>([
+  [
+    BUSY,
+    {
+      outcome: { kind: "deferred", code: "LOOKUPS_BUSY", retryAfter_ms: LIMITS.smp_busy_retry_ms, keepsPlace: true },
+      remembered_ms: LIMITS.smp_busy_retry_ms,
+    },
+  ],
+  [NO_WORKER, { outcome: WORKERS_BUSY, remembered_ms: WORKERS_BUSY.retryAfter_ms }],
+  [
+    FAULT,
+    {
+      outcome: { kind: "internal", code: "LOOKUP", detail: "The look-up of the recipient met a fault of ours." },
+      remembered_ms: LIMITS.fault_wait_first_ms,
+    },
+  ],
 ]);
+
+/** How long a failed look-up is not repeated, by its reason, in milliseconds. */
+export const failureRemembered_ms = (reason: string): number =>
+  OURS.get(reason)?.remembered_ms ?? LIMITS.smp_cache_failed_ms;
 
 /**
  * How an attempt ends whose look-up has found no endpoint.
  * @param reason  short, from a closed set; it becomes part of the outcome's code
  */
 export function outcomeOfRouting(status: RoutingFailure, reason: string): Outcome {
-  const ours = status === "lookup_failed" ? OURS.get(reason) : undefined;
+  const ours = status === "lookup_failed" ? OURS.get(reason)?.outcome : undefined;
   if (ours !== undefined) return ours;
   const { outcome: kind, detail } = ROUTING[status];
   return { kind, code: OWN_CODES.has(reason) ? reason : `${status} ${reason}`, detail };

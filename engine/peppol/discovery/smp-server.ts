@@ -12,6 +12,7 @@ import type { As4Crypto } from "../as4/messages.js";
 import { DOCUMENT_TYPE_SCHEME } from "../envelope/identifiers.js";
 import type { OwnIdentity } from "../pki/own-keys.js";
 import { BUSY } from "./remembering.js";
+import { FAULT } from "./routing.js";
 import { pathSegment, serviceGroupXml, serviceMetadataXml } from "./smp-document.js";
 
 /** One of our participants and what it takes. */
@@ -129,7 +130,7 @@ export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log 
       return await answer;
     } catch (error) {
       log.error("smp.answer_failed", errorFields(error));
-      return { kind: "failed", reason: "internal" };
+      return { kind: "failed", reason: FAULT };
     }
   };
 

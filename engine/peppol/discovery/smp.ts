@@ -7,6 +7,7 @@
  * status.
  * @source design/as4.md section 10; spec/rulings.md, section 13 (routingStatus); design/reliability.md, S-08
  */
+import { JobQuarantined, PoolBusy } from "../../../validators/pool.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { PARTICIPANT_SCHEME, participantKey } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
@@ -20,6 +21,7 @@ import type { Pki, RevocationAnswer, TrustFault } from "../pki/pki.js";
 import { readCertificate } from "../pki/certificate.js";
 import { remembering } from "./remembering.js";
 import type { MayAsk } from "./remembering.js";
+import { failureRemembered_ms, FAULT, NO_WORKER } from "./routing.js";
 import type { RoutingFailure } from "./routing.js";
 import { AS4_TRANSPORT_PROFILE } from "./smp-document.js";
 import type { PublishedEndpoint, ServiceMetadata, SmpReader } from "./smp-document.js";
@@ -117,7 +119,7 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
       return await findMetadata(options, key);
     } catch (error) {
       log.error("smp.lookup_failed", errorFields(error));
-      return none("lookup_failed", "internal");
+      return none("lookup_failed", reasonOf(error));
     }
   };
   const findGroup = async (participant: string): Promise<GroupResult> => {
@@ -125,7 +127,7 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
       return await source.group(participant);
     } catch (error) {
       log.error("smp.lookup_failed", errorFields(error));
-      return { kind: "failed", reason: "internal" };
+      return { kind: "failed", reason: reasonOf(error) };
     }
   };
   const metadata = remembering<MetadataKey, Found>({
@@ -134,7 +136,7 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
     ask: find,
     lifetimeOf: (found) => {
       if (found.kind === "information") return positive_ms;
-      return found.status === "lookup_failed" ? LIMITS.smp_cache_failed_ms : negative_ms;
+      return found.status === "lookup_failed" ? failureRemembered_ms(found.reason) : negative_ms;
     },
     refused: (reason) => none("lookup_failed", reason),
   });
@@ -142,8 +144,10 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
     clock,
     nameOf: (participant) => `${participant} `,
     ask: findGroup,
-    lifetimeOf: ({ kind }) =>
-      ({ types: positive_ms, no_participant: negative_ms, failed: LIMITS.smp_cache_failed_ms })[kind],
+    lifetimeOf: (group) => {
+      if (group.kind === "failed") return failureRemembered_ms(group.reason);
+      return group.kind === "types" ? positive_ms : negative_ms;
+    },
     refused: (reason) => ({ kind: "failed", reason }),
   });
 
@@ -186,6 +190,12 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
       source.forget(key);
     },
   };
+}
+
+/** Why a look-up has thrown. An answer that kills workers is an answer of the network; whatever else throws is ours. */
+function reasonOf(error: unknown): string {
+  if (error instanceof JobQuarantined) return "quarantined";
+  return error instanceof PoolBusy ? NO_WORKER : FAULT;
 }
 
 const none = (status: RoutingFailure, reason: string): Found => ({ kind: "none", status, reason });

@@ -13,9 +13,12 @@ import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
 import { smpEndpoints } from "../../../engine/peppol/as4/trust.js";
 import { createSmpLookup } from "../../../engine/peppol/discovery/smp.js";
 import type { SmpLookup } from "../../../engine/peppol/discovery/smp.js";
+import { createSmpServer } from "../../../engine/peppol/discovery/smp-server.js";
+import { createEmbeddedSource } from "../../../engine/peppol/discovery/smp-source.js";
 import type { MetadataSource } from "../../../engine/peppol/discovery/smp-source.js";
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
 import type { Outcome } from "../../../engine/peppol/transport.js";
+import { JobFailed, JobQuarantined, PoolBusy } from "../../../validators/pool.js";
 import { inThread } from "../../support/as4/as4.js";
 import { accessPoint } from "../../support/as4/as4-keys.js";
 import type { AccessPoint } from "../../support/as4/as4-keys.js";
@@ -138,5 +141,66 @@ describe("with as many look-ups under way as there may be", () => {
     for (let n = 0; n < LIMITS.smp_lookups_max; n += 1) void lookup.documentTypes(`0245:${n}` as ParticipantId);
     expect(await lookup.lookup(question)).toMatchObject({ status: "lookup_failed", reason: "busy" });
     expect(await attempt(lookup, "0245:1234567890", PINT)).toMatchObject(DEFERRED);
+  });
+});
+
+describe("a fault of ours in a look-up", () => {
+  const notAsked = (): never => {
+    throw new Error("not asked");
+  };
+  const failing = (error: Error): Partial<MetadataSource> => ({ metadata: () => Promise.reject(error) });
+
+  test.each([
+    ["a job of a worker that failed", new JobFailed("a bug")],
+    ["a database that is away", new Error("CONNECTION_CLOSED")],
+  ])("%s is no outcome of the network: the document waits as after other faults of ours", async (_, error) => {
+    const outcome = await attempt(lookupOver(failing(error)));
+    expect(outcome).toMatchObject({ kind: "internal", code: "LOOKUP" });
+    expect(usedBy(outcome)).toBe("fault");
+  });
+
+  test("our own SMP, too, says nothing of a recipient while the database is away", async () => {
+    const server = createSmpServer({
+      find: () => Promise.reject(new Error("CONNECTION_CLOSED")),
+      crypto: inThread,
+      keys: { ap: notAsked, smp: notAsked },
+      endpointUrl: "https://ap.example/as4",
+      baseUrl: "https://ap.example/smp",
+      log: silentLog,
+    });
+    const outcome = await attempt(lookupOver(createEmbeddedSource(server)));
+    expect(outcome).toMatchObject({ kind: "internal", code: "LOOKUP" });
+    expect(usedBy(outcome)).toBe("fault");
+  });
+
+  test("where no worker takes what an SMP has answered, the document is deferred in its place", async () => {
+    const outcome = await attempt(lookupOver(failing(new PoolBusy("small"))));
+    expect(outcome).toMatchObject({ kind: "deferred", code: "WORKERS_BUSY", keepsPlace: true });
+    expect(usedBy(outcome)).toBe("nothing");
+  });
+
+  test("an SMP's answer that kills workers is an answer: it cannot be believed, and uses the plan", async () => {
+    const outcome = await attempt(lookupOver(failing(new JobQuarantined("00"))));
+    expect(outcome).toMatchObject({ kind: "lookup_failed", code: "lookup_failed quarantined" });
+    expect(usedBy(outcome)).toBe("answer");
+  });
+
+  test.each([
+    ["a fault", new JobFailed("a bug"), LIMITS.fault_wait_first_ms],
+    ["a busy worker", new PoolBusy("small"), LIMITS.workers_busy_retry_ms],
+  ])("after %s the next attempt asks anew", async (_, error, wait_ms) => {
+    const lookup = lookupOver(failing(error));
+    await attempt(lookup);
+    clock.advance(wait_ms);
+    await attempt(lookup);
+    expect(asked).toBe(2);
+  });
+
+  test("a fault in asking for the wildcards of a recipient is ours as well", async () => {
+    const lookup = lookupOver({
+      metadata: async () => ({ kind: "no_document" }),
+      group: () => Promise.reject(new JobFailed("a bug")),
+    });
+    expect(await attempt(lookup, "0245:1234567890", PINT)).toMatchObject({ kind: "internal", code: "LOOKUP" });
   });
 });
