@@ -31,8 +31,11 @@ export interface Place {
    * The first octet leaves now: what came before was our own time. May be called again when the message is sent anew.
    */
   readonly sending: () => void;
-  /** The answer is there, or there will be none. The place is free for the next. */
-  readonly leave: (passage: Passage) => void;
+  /**
+   * The answer is there, or there will be none. The place is free for the next. Without a passage nothing was sent for
+   * want of our own time, which says nothing of the receiver.
+   */
+  readonly leave: (passage?: Passage) => void;
 }
 
 /** An attempt that is being prepared for a receiver. */
@@ -273,9 +276,11 @@ class Gate implements Receivers {
         if (left) return;
         left = true;
         const now = this.#clock.monotonic();
-        this.#learn(receiver, { enteredAt, sentAt, now, passage });
+        if (passage !== undefined) {
+          this.#learn(receiver, { enteredAt, sentAt, now, passage });
+          spent(now - enteredAt);
+        }
         receiver.onWire -= 1;
-        spent(now - enteredAt);
         this.#letIn(receiver);
       },
     };

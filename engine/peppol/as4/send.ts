@@ -112,6 +112,7 @@ interface Sent {
 }
 
 async function send(ports: Sending, exchange: Exchange, target: Target, signal: AbortSignal): Promise<Sent> {
+  if (signal.aborted) return { outcome: TIME_OVER, stale: false };
   const signer = ports.own.current();
   const message = await traced("seal", () => build(ports, { exchange, target, signer }).catch(busyOrThrow));
   if (message === "busy") return { outcome: WORKERS_BUSY, stale: false };
@@ -141,6 +142,7 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
       onSending,
     }),
   );
+  if (result === "not begun") return { outcome: TIME_OVER, stale: false };
   const answeredAt = ports.clock.now();
   const judged = await traced("judge the receipt", async (span) => {
     const found = await judge(ports, { exchange, target, message, result });
@@ -163,6 +165,13 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
   return { outcome: { ...judged.outcome, evidence }, stale };
 }
 
+/** Our own work took the whole time of the attempt, so that the receiver was not even asked. */
+const TIME_OVER: Outcome = {
+  kind: "internal",
+  code: "TIME_OVER",
+  detail: "The time of the attempt was over before anything was sent.",
+};
+
 function busyOrThrow(error: unknown): "busy" {
   if (error instanceof PoolBusy) return "busy";
   throw error;
@@ -178,11 +187,11 @@ const exchanged = (
   { url }: Pick<Endpoint, "url">,
   place: Place,
   post: (onSending: () => void) => Promise<HttpResult>,
-): Promise<HttpResult> =>
+): Promise<HttpResult | "not begun"> =>
   traced("as4 exchange", async (span) => {
-    const result = await onPlace(place, post);
+    const { result, hasBegun } = await onPlace(place, post);
     span?.set(saidOf(url, result));
-    return result;
+    return hasBegun ? result : "not begun";
   });
 
 const saidOf = (url: string, result: HttpResult): Parameters<OpenSpan["set"]>[0] => ({
@@ -192,14 +201,22 @@ const saidOf = (url: string, result: HttpResult): Parameters<OpenSpan["set"]>[0]
 
 /**
  * Posts while it holds a place on the wire, and frees the place with the answer: judging and archiving take our own
- * time and must not keep the next message waiting.
+ * time and must not keep the next message waiting. It has not begun where our time was over before the first octet.
  */
-async function onPlace(place: Place, post: (onSending: () => void) => Promise<HttpResult>): Promise<HttpResult> {
-  let passage: Passage = "failed";
+async function onPlace(
+  place: Place,
+  post: (onSending: () => void) => Promise<HttpResult>,
+): Promise<{ readonly result: HttpResult; readonly hasBegun: boolean }> {
+  let passage: Passage | undefined = "failed";
+  let isSending = false;
   try {
-    const result = await post(place.sending);
-    passage = passageOf(result);
-    return result;
+    const result = await post(() => {
+      isSending = true;
+      place.sending();
+    });
+    const hasBegun = isSending || result.kind === "response" || result.fault !== "aborted";
+    passage = hasBegun ? passageOf(result) : undefined;
+    return { result, hasBegun };
   } finally {
     place.leave(passage);
   }

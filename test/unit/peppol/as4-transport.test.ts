@@ -3,6 +3,8 @@
  * delivered" never becomes a second document. @source design/reliability.md, S-08, S-09
  */
 import { randomUUID } from "node:crypto";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -13,6 +15,7 @@ import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
+import { waitAfter } from "../../../engine/documents/delivery/dispatch.js";
 import { buildError, buildReceipt } from "../../../engine/peppol/as4/messages.js";
 import type { As4Crypto } from "../../../engine/peppol/as4/messages.js";
 import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
@@ -49,6 +52,8 @@ let archive: MemoryArchive;
 let http: HttpClient;
 let receivers: Receivers;
 let found: EndpointFound | undefined;
+/** Runs while the recipient is looked up. */
+let lookingUp: () => void;
 let forgotten: number;
 let trust: ReturnType<typeof trustIn>;
 
@@ -64,6 +69,7 @@ beforeEach(async () => {
   http = createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] } });
   receivers = createReceivers({ clock: systemClock });
   found = undefined;
+  lookingUp = () => undefined;
   forgotten = 0;
   trust = trustIn(them);
 });
@@ -110,18 +116,22 @@ async function deliver(
 ): Promise<Outcome> {
   const transport = createAs4Transport({
     endpoints: {
-      find: async () =>
-        found ?? {
-          kind: "endpoint",
-          url: peer.url,
-          certificate: them.certificate,
-          metadata: {
-            document: Buffer.from("<signed/>"),
-            issuers: [Buffer.from("ca"), Buffer.from("root")],
-            url: "https://smp.test/",
-            fetchedAt: 7,
-          },
-        },
+      find: async () => {
+        lookingUp();
+        return (
+          found ?? {
+            kind: "endpoint",
+            url: peer.url,
+            certificate: them.certificate,
+            metadata: {
+              document: Buffer.from("<signed/>"),
+              issuers: [Buffer.from("ca"), Buffer.from("root")],
+              url: "https://smp.test/",
+              fetchedAt: 7,
+            },
+          }
+        );
+      },
       forget: () => {
         forgotten += 1;
       },
@@ -560,6 +570,64 @@ describe("a receiver that is full or down", () => {
     for (const arrived of waiting) await answerWith(peer.receiver)(arrived);
     expect((await Promise.all(slow)).map(({ kind }) => kind)).toEqual(Array.from({ length: 2 }, () => "receipt"));
     await other.stop();
+  });
+});
+
+describe("an attempt whose time is over before anything was sent", () => {
+  const usedBy = (outcome: Outcome): string =>
+    waitAfter(LIMITS.retry_plan_ms, { answers: 0, faults: 0 }, outcome, () => 0.5).uses;
+
+  /** Five such attempts, one after the other: as many failures as open the breaker. */
+  async function five(attempt: () => Promise<Outcome>): Promise<void> {
+    expect(await deliver()).toMatchObject({ kind: "receipt" });
+    const before = receivers.capacityOf(receiver);
+    for (let n = 0; n < LIMITS.breaker_failures; n += 1) {
+      const outcome = await attempt();
+      expect(outcome).toMatchObject({ kind: "internal", code: "TIME_OVER" });
+      expect(usedBy(outcome)).toBe("fault");
+    }
+    expect(receivers.capacityOf(receiver)).toEqual(before);
+    expect(receivers.open()).toBe(0);
+    expect(peer.arrived).toHaveLength(1);
+  }
+
+  test("says nothing of the receiver when the look-up took all of it: the receiver keeps its places, the document its plan", async () => {
+    await five(() => {
+      const abort = new AbortController();
+      lookingUp = () => {
+        abort.abort();
+      };
+      return deliver(exchange(), abort.signal);
+    });
+  });
+
+  test("says nothing of the receiver when sealing took all of it: the receiver keeps its places, the document its plan", async () => {
+    await five(() => {
+      const abort = new AbortController();
+      const slow: As4Crypto = async (kind, input) => {
+        const sealed = await inThread(kind, input);
+        abort.abort();
+        return sealed;
+      };
+      return deliver(exchange(), abort.signal, undefined, slow);
+    });
+  });
+
+  test("says nothing of the receiver when it ended while a connection was made", async () => {
+    let abort = new AbortController();
+    const hanging = createServer(() => {
+      abort.abort();
+    });
+    await new Promise<void>((resolve) => hanging.listen(0, "127.0.0.1", resolve));
+    const url = `https://127.0.0.1:${(hanging.address() as AddressInfo).port}/as4`;
+    const before = receivers.capacityOf(receiver).places;
+    for (let n = 0; n < LIMITS.breaker_failures; n += 1) {
+      abort = new AbortController();
+      found = { kind: "endpoint", url, certificate: them.certificate };
+      expect(await deliver(exchange(), abort.signal)).toMatchObject({ kind: "internal", code: "TIME_OVER" });
+    }
+    expect([receivers.capacityOf(receiver).places, receivers.open()]).toEqual([before, 0]);
+    await new Promise((resolve) => hanging.close(resolve));
   });
 });
 

@@ -257,6 +257,39 @@ describe("the breaker", () => {
   });
 });
 
+describe("a place that is left with nothing sent", () => {
+  /** Comes too late for anything to be sent. */
+  const miss = ({ receivers, clock }: Bench, own_ms: number): void => {
+    const attempt = begun(receivers.begin("a"));
+    clock.advance(own_ms);
+    const entry = place(enter(attempt));
+    clock.advance(1);
+    entry.leave();
+    attempt.end();
+  };
+
+  test("a place that is left with nothing sent says nothing of the receiver, however often: as many go there as before", () => {
+    const bench = setUp();
+    exchange(bench, "a", "passed", 10, 10);
+    const before = bench.receivers.capacityOf("a");
+    for (let n = 0; n < 10; n += 1) miss(bench, 60_000);
+    expect(bench.receivers.capacityOf("a")).toEqual(before);
+    expect(bench.receivers.open()).toBe(0);
+  });
+
+  test("a place that is left with nothing sent goes to the next that waits, also after the pause of one that was down", () => {
+    const bench = setUp();
+    exchange(bench, "a", "failed", 0);
+    exchange(bench, "a", "failed", 0);
+    bench.clock.advance(1_000);
+    miss(bench, 0);
+    const probe = place(enter(begun(bench.receivers.begin("a"))));
+    expect(bench.receivers.begin("a")).toMatchObject({ kind: "later", reason: "down" });
+    probe.leave("passed");
+    expect(bench.receivers.open()).toBe(0);
+  });
+});
+
 test("only so many receivers are remembered, and never one that is being talked to is forgotten", () => {
   const { receivers } = setUp();
   const kept = [begun(receivers.begin("kept")), begun(receivers.begin("kept"))];
