@@ -5,6 +5,8 @@
 export const LOG_EVENTS = {
   "actor.crashed": "An actor ended by a fault of ours; the next message starts it anew.",
   "admin.closed": "Operators have no token and every call of /admin is refused; set ADMIN_TOKEN.",
+  "as4.answer_unjudged":
+    "A fault of ours kept the answer to a message from being judged; it counts as transmitted, and is sent again.",
   "as4.error_unsigned": "An ebMS error could not be signed and was sent without a signature.",
   "as4.evidence_not_stored": "The evidence of an AS4 exchange could not be stored.",
   "as4.exchange_failed": "An AS4 exchange ended in a fault of ours; the attempt is made again.",

@@ -39,6 +39,13 @@ export function outcomeOfStatus(status: number, reason: string): Outcome {
   return { kind: "peer_busy", code, detail: "The receiving access point did not take the message." };
 }
 
+/** The outcome of an answer that a fault of ours kept us from judging: the peer may have the message all the same. */
+export const UNJUDGED: Outcome = {
+  kind: "unconfirmed",
+  code: "UNJUDGED",
+  detail: "The message was transmitted, but a fault of ours kept its answer from being judged.",
+};
+
 /** What else is known of an exchange when its answer is judged. */
 export interface AnswerContext {
   readonly attempt: number;

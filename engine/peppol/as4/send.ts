@@ -24,7 +24,7 @@ import type { As4Jobs } from "./jobs.js";
 import { commonName } from "./messages.js";
 import type { Answer, As4Crypto } from "./messages.js";
 import { looksUpAgain } from "./ebms-errors.js";
-import { outcomeOfAnswer, outcomeOfFault, outcomeOfStatus } from "./outcomes.js";
+import { outcomeOfAnswer, outcomeOfFault, outcomeOfStatus, UNJUDGED } from "./outcomes.js";
 import type { AnswerContext } from "./outcomes.js";
 import { metadataEvidence, trustEvidence } from "./trust.js";
 import type { EndpointFound, Endpoints, OwnAccessPoint, PeerTrust, PeerVerdict } from "./ports.js";
@@ -145,7 +145,9 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
   if (result === "not begun") return { outcome: TIME_OVER, stale: false };
   const answeredAt = ports.clock.now();
   const judged = await traced("judge the receipt", async (span) => {
-    const found = await judge(ports, { exchange, target, message, result });
+    const found = await judge(ports, { exchange, target, message, result }).catch((error: unknown) =>
+      unjudged(ports, { exchange, target, result }, error),
+    );
     span?.set({ "kurier.outcome": found.outcome.kind });
     return found;
   });
@@ -302,8 +304,7 @@ async function judge(
   if (result.kind === "failed") return { outcome: outcomeOfFault(result.fault, result.uploaded), answer: undefined };
   const sent = { messageId: exchange.as4MessageId, references: message.references, recipient: endpoint.certificate };
   const answer = await ports.jobs.judge({ bytes: result.body, contentType: result.contentType, sent });
-  const peerSeat = commonName(endpoint.certificate);
-  const named = (outcome: Outcome): Outcome => (peerSeat === undefined ? outcome : { ...outcome, peerSeat });
+  const named = (outcome: Outcome): Outcome => ({ ...outcome, ...seatOf(endpoint) });
   if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301")
     return { outcome: named(outcomeOfStatus(result.status, answer.reason)), answer };
   const answerVerdict =
@@ -320,6 +321,30 @@ async function judge(
     answer,
     ...(answerVerdict === undefined ? {} : { answerVerdict }),
   };
+}
+
+const seatOf = ({ certificate }: Endpoint): Pick<Outcome, "peerSeat"> => {
+  const peerSeat = commonName(certificate);
+  return peerSeat === undefined ? {} : { peerSeat };
+};
+
+/**
+ * What an answer is worth whose judgement has failed. It was transmitted: as a fault of ours it would stay with the
+ * documents that nobody has, which may be cancelled and sent anew. What is no SOAP is no receipt, whoever reads it.
+ */
+function unjudged(
+  { log }: Sending,
+  { exchange, target: { endpoint }, result }: Pick<Exchanged, "exchange" | "target" | "result">,
+  error: unknown,
+): Judged {
+  log.error("as4.answer_unjudged", {
+    documentId: exchange.documentId,
+    attempt: exchange.attempt,
+    ...errorFields(error),
+  });
+  const outcome =
+    result.kind === "failed" || isSoap(result.contentType) ? UNJUDGED : outcomeOfStatus(result.status, "unjudged");
+  return { outcome: { ...outcome, ...seatOf(endpoint) }, answer: undefined };
 }
 
 /** Adds the issuers of the answer's signer where its certificate was renewed since our look-up. */

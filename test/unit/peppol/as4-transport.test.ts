@@ -15,7 +15,9 @@ import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
-import { waitAfter } from "../../../engine/documents/delivery/dispatch.js";
+import { decideAttempt, waitAfter } from "../../../engine/documents/delivery/dispatch.js";
+import { as4Jobs } from "../../../engine/peppol/as4/jobs.js";
+import type { As4Jobs } from "../../../engine/peppol/as4/jobs.js";
 import { buildError, buildReceipt } from "../../../engine/peppol/as4/messages.js";
 import type { As4Crypto } from "../../../engine/peppol/as4/messages.js";
 import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
@@ -32,7 +34,7 @@ import { OUTCOMES } from "../../../engine/peppol/transport.js";
 import type { Exchange, Outcome } from "../../../engine/peppol/transport.js";
 import { sha256Hex } from "../../../engine/storage/evidence/record.js";
 import { inThread, plainOf } from "../../support/as4/as4.js";
-import { PoolBusy } from "../../../validators/pool.js";
+import { JobFailed, JobQuarantined, PoolBusy } from "../../../validators/pool.js";
 import { accessPoint } from "../../support/as4/as4-keys.js";
 import type { AccessPoint } from "../../support/as4/as4-keys.js";
 import { answer, answerWith, ownOf, startPeer, trustIn } from "../../support/as4/as4-peer.js";
@@ -113,6 +115,7 @@ async function deliver(
   signal: AbortSignal = new AbortController().signal,
   mlsType?: MlsType,
   crypto: As4Crypto = inThread,
+  jobs: Pick<As4Jobs, "build" | "judge"> = as4Jobs(crypto),
 ): Promise<Outcome> {
   const transport = createAs4Transport({
     endpoints: {
@@ -139,6 +142,7 @@ async function deliver(
     trust,
     own: ownOf(us),
     crypto,
+    jobs,
     http: http.request,
     receivers,
     evidence: archive,
@@ -393,6 +397,60 @@ describe("not believed: the document stays due, under the same MessageId", () =>
   });
 });
 
+describe("transmitted, but the answer cannot be judged", () => {
+  const failing =
+    (error: Error): As4Crypto =>
+    async (kind, input) => {
+      if (kind === "as4.check") throw error;
+      return inThread(kind, input);
+    };
+  const judgedWith = (error: Error, one = exchange()): Promise<Outcome> =>
+    deliver(one, undefined, undefined, failing(error));
+  const FAULTS = [
+    ["its job fails", new JobFailed("a bug")],
+    ["it kills workers", new JobQuarantined("00")],
+    ["the workers are stopping", new PoolBusy("small")],
+  ] as const;
+
+  test.each(FAULTS)(
+    "a receipt that is not judged because %s makes a document count as sent: it is not cancelled as one that nobody has, and its plan goes on",
+    async (_, error) => {
+      const outcome = await judgedWith(error);
+      expect(outcome).toMatchObject({ kind: "unconfirmed", code: "UNJUDGED", peerSeat: "PSK000002" });
+      expect(peer.inbox.received).toHaveLength(1);
+      expect(decideAttempt("queued", outcome, 1)).toMatchObject({ moves: [{ to: "sent" }], nextAttemptAt: 1 });
+    },
+  );
+
+  test("an answer that is not judged is kept in the evidence as it came, and that to the repeat under the same MessageId is believed", async () => {
+    const one = exchange();
+    expect((await judgedWith(new JobFailed("a bug"), one)).evidence).toBeDefined();
+    expect(archive.stored[0]?.record.facts).toMatchObject({
+      outcome: "unconfirmed",
+      code: "UNJUDGED",
+      messageId: one.as4MessageId,
+      answerStatus: 200,
+    });
+    expect(archive.last("answer")?.equals(peer.archive.last("answer") ?? Buffer.alloc(0))).toBe(true);
+    expect(await deliver({ ...one, attempt: 2 })).toMatchObject({ kind: "receipt" });
+    expect(peer.inbox.received).toHaveLength(1);
+  });
+
+  test.each([
+    [503, "peer_busy", "HTTP 503"],
+    [404, "peer_busy", "HTTP 404"],
+    [502, "unconfirmed", "HTTP 502"],
+  ])("an answer that is not judged and is no SOAP means what its HTTP %i means: %s", async (status, kind, code) => {
+    peer.script.push(answer(status, "text/html", "<html>"));
+    // No worker reads what is no SOAP, so that the job itself is what fails.
+    const outcome = await deliver(exchange(), undefined, undefined, inThread, {
+      build: (input) => as4Jobs(inThread).build(input),
+      judge: () => Promise.reject(new PoolBusy("small")),
+    });
+    expect(outcome).toMatchObject({ kind, code });
+  });
+});
+
 describe("refused", () => {
   test.each(["EBMS:0003", "EBMS:0009", "EBMS:0010", "EBMS:0103", "EBMS:0303"] as const)(
     "a refusal %s, signed, is final",
@@ -591,7 +649,7 @@ describe("an attempt whose time is over before anything was sent", () => {
     expect(peer.arrived).toHaveLength(1);
   }
 
-  test("says nothing of the receiver when the look-up took all of it: the receiver keeps its places, the document its plan", async () => {
+  test("an attempt whose time went with the look-up says nothing of the receiver, which keeps its places, and uses nothing of the plan", async () => {
     await five(() => {
       const abort = new AbortController();
       lookingUp = () => {
@@ -601,7 +659,7 @@ describe("an attempt whose time is over before anything was sent", () => {
     });
   });
 
-  test("says nothing of the receiver when sealing took all of it: the receiver keeps its places, the document its plan", async () => {
+  test("an attempt whose time went with sealing says nothing of the receiver, which keeps its places, and uses nothing of the plan", async () => {
     await five(() => {
       const abort = new AbortController();
       const slow: As4Crypto = async (kind, input) => {
@@ -613,7 +671,7 @@ describe("an attempt whose time is over before anything was sent", () => {
     });
   });
 
-  test("says nothing of the receiver when it ended while a connection was made", async () => {
+  test("an attempt whose time is over while a connection is made says nothing of the receiver", async () => {
     let abort = new AbortController();
     const hanging = createServer(() => {
       abort.abort();

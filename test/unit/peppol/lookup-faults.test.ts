@@ -122,7 +122,7 @@ describe("with as many look-ups under way as there may be", () => {
     keepsPlace: true,
   };
 
-  test("a document is deferred in its place: nobody was asked, and nothing of its plan is used", async () => {
+  test("a document that finds no place for its look-up is deferred in its place: nobody was asked, and nothing of its plan is used", async () => {
     const lookup = lookupOver({});
     fill(lookup);
     const outcome = await attempt(lookup);
@@ -130,7 +130,7 @@ describe("with as many look-ups under way as there may be", () => {
     expect([usedBy(outcome), asked]).toEqual(["nothing", LIMITS.smp_lookups_max]);
   });
 
-  test("our own SMP, too, defers a document that it has no time to answer for", async () => {
+  test("a document that our own SMP has no time to answer for is deferred in its place", async () => {
     const lookup = lookupOver({ metadata: async () => ({ kind: "failed", reason: "busy" }) });
     expect(await attempt(lookup)).toMatchObject(DEFERRED);
   });
@@ -153,13 +153,16 @@ describe("a fault of ours in a look-up", () => {
   test.each([
     ["a job of a worker that failed", new JobFailed("a bug")],
     ["a database that is away", new Error("CONNECTION_CLOSED")],
-  ])("%s is no outcome of the network: the document waits as after other faults of ours", async (_, error) => {
-    const outcome = await attempt(lookupOver(failing(error)));
-    expect(outcome).toMatchObject({ kind: "internal", code: "LOOKUP" });
-    expect(usedBy(outcome)).toBe("fault");
-  });
+  ])(
+    "a look-up that ends with %s is no outcome of the network: the document waits as after other faults of ours",
+    async (_, error) => {
+      const outcome = await attempt(lookupOver(failing(error)));
+      expect(outcome).toMatchObject({ kind: "internal", code: "LOOKUP" });
+      expect(usedBy(outcome)).toBe("fault");
+    },
+  );
 
-  test("our own SMP, too, says nothing of a recipient while the database is away", async () => {
+  test("our own SMP says nothing of a recipient while the database is away, and the plan is not used", async () => {
     const server = createSmpServer({
       find: () => Promise.reject(new Error("CONNECTION_CLOSED")),
       crypto: inThread,
@@ -173,7 +176,7 @@ describe("a fault of ours in a look-up", () => {
     expect(usedBy(outcome)).toBe("fault");
   });
 
-  test("where no worker takes what an SMP has answered, the document is deferred in its place", async () => {
+  test("a document whose SMP has answered what no worker takes is deferred in its place", async () => {
     const outcome = await attempt(lookupOver(failing(new PoolBusy("small"))));
     expect(outcome).toMatchObject({ kind: "deferred", code: "WORKERS_BUSY", keepsPlace: true });
     expect(usedBy(outcome)).toBe("nothing");
@@ -188,7 +191,7 @@ describe("a fault of ours in a look-up", () => {
   test.each([
     ["a fault", new JobFailed("a bug"), LIMITS.fault_wait_first_ms],
     ["a busy worker", new PoolBusy("small"), LIMITS.workers_busy_retry_ms],
-  ])("after %s the next attempt asks anew", async (_, error, wait_ms) => {
+  ])("the attempt after a look-up that ended with %s asks anew", async (_, error, wait_ms) => {
     const lookup = lookupOver(failing(error));
     await attempt(lookup);
     clock.advance(wait_ms);
