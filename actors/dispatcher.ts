@@ -408,7 +408,8 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
   const care = repeat(ports, "leases", async () => {
     const begun = ports.clock.monotonic();
     tell("nobody", await freeIdle(ports, working.ids()));
-    for (const taken of await claimForgotten(ports)) void give(ports, hand, taken, placeFor(ports, working, taken));
+    for (const taken of await claimForgotten(ports, working.room()))
+      void give(ports, hand, taken, placeFor(ports, working, taken));
     return doubt.wait_ms(begun);
   });
   const reserve = reserving(ports, hand, claims);

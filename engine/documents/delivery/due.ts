@@ -70,20 +70,24 @@ interface Owner {
   readonly owner: string;
 }
 
+/** Octets that may be taken, and whether one document goes even when it alone has more. */
+interface Room {
+  readonly bytes: number;
+  readonly one: boolean;
+}
+
 /** Takes the shares under lease, as far as their payloads fit into so many octets. */
-export const claim = (
-  { sql, owner }: Owner,
-  shares: readonly Share[],
-  room: { readonly bytes: number; readonly one: boolean },
-): Promise<readonly TakenAttempt[]> =>
+export const claim = ({ sql, owner }: Owner, shares: readonly Share[], room: Room): Promise<readonly TakenAttempt[]> =>
   claimDocuments(sql, { shares, owner, lease_ms: LIMITS.attempt_lease_ms, bytes_max: room.bytes, one: room.one });
 
 /** Documents that have been due for as long as the whole plan lasts are given a last attempt, to end. */
 const OVERDUE_MS = LIMITS.retry_plan_ms.reduce((sum, wait) => sum + wait, 0) * (1 + LIMITS.retry_jitter_share);
 
-export const claimForgotten = ({ sql, owner }: Owner): Promise<readonly TakenAttempt[]> =>
+export const claimForgotten = ({ sql, owner }: Owner, room: Room): Promise<readonly TakenAttempt[]> =>
   claimOverdue(sql, {
     owner,
+    bytes_max: room.bytes,
+    one: room.one,
     lease_ms: LIMITS.attempt_lease_ms,
     overdue_ms: OVERDUE_MS,
     limit: LIMITS.attempts_batch,

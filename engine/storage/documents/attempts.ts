@@ -150,15 +150,19 @@ export async function claimDocuments(sql: Sql, claim: Claim): Promise<TakenAttem
   return allTaken(rows);
 }
 
+/** What is claimed of documents that have been due for so long. */
+interface OverdueClaim extends Pick<Claim, "owner" | "lease_ms" | "bytes_max" | "one"> {
+  readonly overdue_ms: number;
+  readonly limit: number;
+}
+
 /** Takes documents under lease that have been due for so long, the longest due first, whatever their receivers do. */
-export async function claimOverdue(
-  sql: Sql,
-  claim: { readonly owner: string; readonly lease_ms: number; readonly overdue_ms: number; readonly limit: number },
-): Promise<TakenAttempt[]> {
+export async function claimOverdue(sql: Sql, claim: OverdueClaim): Promise<TakenAttempt[]> {
+  const { owner, lease_ms, overdue_ms, limit, bytes_max, one } = claim;
   const rows = await sql<TakenRow[]>`
     select ${takenColumns(sql)}
-    from claim_overdue(${claim.owner}, ${claim.lease_ms}, ${Math.round(claim.overdue_ms)}::bigint, ${claim.limit})
-      ${takenPieces(sql)}`;
+    from claim_overdue(${owner}, ${lease_ms}, ${Math.round(overdue_ms)}::bigint, ${limit}, ${bytes_max}::bigint,
+      ${one}::boolean) ${takenPieces(sql)}`;
   return allTaken(rows);
 }
 

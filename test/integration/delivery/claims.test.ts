@@ -220,7 +220,17 @@ test("documents that have been due for as long as the plan lasts are claimed alt
   const [old, young] = [await accept(firm, "0245:1", "0245:100"), await accept(firm, "0245:1", "0245:100")];
   await db.sql`update document set next_attempt_at = now() - interval '3 days' where id = ${old}`;
   await db.sql`update document set next_attempt_at = now() - interval '1 hour' where id = ${young}`;
-  expect((await claimForgotten(ports())).map(({ id }) => id)).toEqual([old]);
+  expect((await claimForgotten(ports(), ALL)).map(({ id }) => id)).toEqual([old]);
+});
+
+test("large documents that have been due for as long as the plan lasts come as many at a time as there are octets for", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const MIB = 1024 * 1024;
+  await multiply(await accept(firm, "0245:1", "0245:100", 20 * MIB), 10);
+  await db.sql`update document set next_attempt_at = now() - interval '3 days'`;
+  expect(await claimForgotten(ports(), { bytes: 0, one: false })).toHaveLength(0);
+  expect(await claimForgotten(ports(), { bytes: 19 * MIB, one: true })).toHaveLength(1);
+  expect(await claimForgotten(ports(), { bytes: 70 * MIB, one: false })).toHaveLength(3);
 });
 
 const leaseOwner = async (id: DocumentId): Promise<string | null | undefined> =>
