@@ -66,9 +66,9 @@ export interface Dispatcher {
 /** The attempts of a node under lease: their places, their octets, and whether they have begun. */
 class Working {
   readonly places: Places = createPlaces();
-  /** Bounded by the places. */
+  /** Bounded by the places; last attempts, which wait for no place, by the octets. */
   readonly #attempts = new Map<DocumentId, { readonly end: () => void }>();
-  /** Bounded by the places. */
+  /** Bounded as they are. */
   readonly #begun = new Set<object>();
   readonly #onEnd: () => void;
   #bytes = 0;
