@@ -68,7 +68,7 @@ class Working {
   readonly places: Places = createPlaces();
   /** Bounded by the places; last attempts, which wait for no place, by the octets. */
   readonly #attempts = new Map<DocumentId, { readonly end: () => void }>();
-  /** Bounded as they are. */
+  /** Bounded by the attempts. */
   readonly #begun = new Set<object>();
   readonly #onEnd: () => void;
   #bytes = 0;
