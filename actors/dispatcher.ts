@@ -11,6 +11,7 @@ import {
   boundsFor,
   claim,
   claimForgotten,
+  freeDead,
   freeIdle,
   FROM_THE_START,
   look,
@@ -34,6 +35,8 @@ import type { ActorSystem } from "./system.js";
 
 interface DispatcherPorts {
   readonly sql: Sql;
+  /** For the signs of life alone: behind other statements they would come too late. */
+  readonly beatSql: Sql;
   readonly actors: ActorSystem;
   readonly document: DocumentKind;
   readonly clock: Clock;
@@ -379,9 +382,26 @@ class Claims {
   }
 }
 
+/** Says that this process is alive, and frees what the dead held, without the one waiting for the other. */
+function startBeats(ports: DispatcherPorts, tell: (component: string, freed: number) => void): () => Promise<void> {
+  const { beatSql, owner, clock } = ports;
+  const freeing = repeat(ports, "the dead", async () => {
+    tell("dead process", await freeDead(ports));
+    return LIMITS.lease_look_ms;
+  });
+  const beats = repeat(ports, "beat", async () => {
+    const begun = clock.monotonic();
+    if (await beat({ sql: beatSql, owner })) freeing.poke();
+    return Math.max(1, LIMITS.dispatcher_beat_ms - (clock.monotonic() - begun));
+  });
+  return async () => {
+    await Promise.all([freeing.stop(), beats.stop()]);
+  };
+}
+
 /** Starts to claim. Resolves when the other processes know that this one is alive. */
 export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatcher> {
-  await beat(ports);
+  await beat({ sql: ports.beatSql, owner: ports.owner });
   const working = new Working(() => {
     claims.placeFreed();
     loop.poke();
@@ -401,10 +421,7 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
     ports.log.warn("dispatch.leases_freed", { component, count });
     poke();
   };
-  const beats = repeat(ports, "beat", async () => {
-    tell("dead process", await beat(ports));
-    return LIMITS.dispatcher_beat_ms;
-  });
+  const stopBeats = startBeats(ports, tell);
   const care = repeat(ports, "leases", async () => {
     const begun = ports.clock.monotonic();
     tell("nobody", await freeIdle(ports, working.ids()));
@@ -426,7 +443,7 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
     stop: async () => {
       await (drained ??= drain());
       await working.whenIdle();
-      await beats.stop();
+      await stopBeats();
     },
   };
 }

@@ -171,7 +171,8 @@ function statusOf(files: readonly MigrationFile[], applied: readonly AppliedRow[
 }
 
 async function withConnection<T>(url: string, use: (sql: Sql) => Promise<T>): Promise<T> {
-  const sql = openSql({ url, name: "kurier-migrate", connections: 1 });
+  const silence_ms = LIMITS.migration_timeout_ms + LIMITS.db_silence_ms;
+  const sql = openSql({ url, name: "kurier-migrate", connections: 1, silence_ms });
   try {
     return await use(sql);
   } finally {

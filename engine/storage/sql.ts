@@ -33,6 +33,11 @@ interface SqlOptions {
   readonly name: string;
   /** How long one statement may take. @default LIMITS.db_statement_timeout_ms */
   readonly statement_timeout_ms?: number;
+  /**
+   * A connection that owes an answer and says nothing for so long has ended.
+   * @default LIMITS.db_silence_ms more than a statement may take
+   */
+  readonly silence_ms?: number;
   /** Connections that are idle for so many seconds are closed. @default never */
   readonly idle_s?: number;
 }
@@ -63,6 +68,8 @@ function targetOf(text: string): PostgresTarget {
 /** Opens a pool; nothing connects before the first statement. */
 export function openSql(options: SqlOptions): Sql {
   const { url, ...unix } = connectionTarget(options.url);
+  const { statement_timeout_ms = LIMITS.db_statement_timeout_ms } = options;
+  const { silence_ms = statement_timeout_ms + LIMITS.db_silence_ms } = options;
   const life = new AbortController();
   const client = postgres(url, {
     ...unix,
@@ -70,7 +77,7 @@ export function openSql(options: SqlOptions): Sql {
     ssl: false,
     // A connection asks for nothing before it has its answer. PgBouncer takes a session back at the end of a statement,
     // and what is said on it of the next one, which is only described by then, reaches nobody: it waits for ever.
-    ...{ socket: socketsTo(targetOf(options.url), life.signal), max_pipeline: 0 },
+    ...{ socket: socketsTo(targetOf(options.url), life.signal, silence_ms), max_pipeline: 0 },
     max: options.connections ?? LIMITS.db_connections,
     connect_timeout: LIMITS.db_connect_timeout_s,
     ...(options.idle_s === undefined ? {} : { idle_timeout: options.idle_s }),
@@ -80,7 +87,7 @@ export function openSql(options: SqlOptions): Sql {
     backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 2),
     connection: {
       application_name: options.name,
-      statement_timeout: options.statement_timeout_ms ?? LIMITS.db_statement_timeout_ms,
+      statement_timeout: statement_timeout_ms,
       lock_timeout: LIMITS.db_lock_timeout_ms,
       idle_in_transaction_session_timeout: LIMITS.db_statement_timeout_ms,
       synchronous_commit: "on",

@@ -62,6 +62,9 @@ export const DELIVERY_LIMITS = {
   /** A process that sends says this often that it is alive, in database time; after so long a silence it is dead. */
   dispatcher_beat_ms: 1 * SECOND_MS,
   dispatcher_dead_ms: 4 * SECOND_MS,
+  /** How long such a sign may take, and its connection owe an answer, before the next one goes over another. Ours. */
+  beat_statement_ms: 2 * SECOND_MS,
+  beat_silence_ms: 2_500,
   /**
    * How often a process looks for leases of its own that it does not work on, how often after a claim or an attempt has
    * failed on its side and for deliveries and items of the Box, and how old those leases are at least.

@@ -18,6 +18,12 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "one lost beat must not free the leases of a process that lives",
   },
   {
+    holds:
+      LIMITS.dispatcher_beat_ms + LIMITS.beat_silence_ms < LIMITS.dispatcher_dead_ms &&
+      LIMITS.beat_statement_ms < LIMITS.beat_silence_ms,
+    because: "a process whose sign of life met a connection that hangs is heard before it counts as dead",
+  },
+  {
     holds: LIMITS.payload_bytes_max < LIMITS.attempt_bytes_max,
     because: "every payload that is accepted must be sendable",
   },

@@ -25,6 +25,8 @@ export const RUNNING_LIMITS = {
   db_login_connections: 4,
   db_statement_timeout_ms: 10 * SECOND_MS,
   db_lock_timeout_ms: 2 * SECOND_MS,
+  /** So much longer than a statement may take Postgres may be silent on a connection that owes an answer. Ours. */
+  db_silence_ms: 5 * SECOND_MS,
   db_connect_timeout_s: 5,
   /** Wait of a caller for the database; then it is told 503, whatever the statement under way still comes to. */
   db_answer_timeout_ms: 4_500,

@@ -6,6 +6,7 @@ import {
   claimDocuments,
   claimOverdue,
   freeIdleLeases,
+  hearDispatcher,
   readLanes,
 } from "../../storage/documents/attempts.js";
 import type { LaneCursor, LaneRow, LookBounds, TakenAttempt } from "../../storage/documents/attempts.js";
@@ -93,8 +94,11 @@ export const claimForgotten = ({ sql, owner }: Owner, room: Room): Promise<reado
     limit: LIMITS.attempts_batch,
   });
 
-/** Says that this process is alive, and frees what dead ones held. @returns how many leases are free again */
-export const beat = ({ sql, owner }: Owner): Promise<number> => beatDispatcher(sql, owner);
+/** Says that this process is alive. @returns whether there are dead ones, as far as it may judge */
+export const beat = ({ sql, owner }: Owner): Promise<boolean> => hearDispatcher(sql, owner);
+
+/** Frees what dead processes held. @returns how many leases are free again */
+export const freeDead = ({ sql, owner }: Owner): Promise<number> => beatDispatcher(sql, owner);
 
 /** Frees leases of this process on documents that it does not work on. @returns how many */
 export const freeIdle = ({ sql, owner }: Owner, working: readonly DocumentId[]): Promise<number> =>

@@ -328,6 +328,13 @@ export async function putOffAttempt(sql: Sql, attempt: AttemptNotMade): Promise<
   return rows.length === 1;
 }
 
+/** Says that this process is alive. @returns whether others seem to be dead */
+export async function hearDispatcher(sql: Sql, owner: string): Promise<boolean> {
+  const [row] = await sql<{ readonly dead: boolean }[]>`
+    select hear_dispatcher(${owner}, ${LIMITS.dispatcher_dead_ms}) as dead`;
+  return row?.dead ?? false;
+}
+
 /** Says that this process is alive and frees the leases of those that are dead. @returns how many were freed */
 export async function beatDispatcher(sql: Sql, owner: string): Promise<number> {
   const [row] = await sql<{ readonly freed: number }[]>`

@@ -14,6 +14,7 @@ import { connect as connectTls } from "node:tls";
 import { LIMITS } from "../../base/limits.js";
 import { failingAtFatal } from "./fatal-errors.js";
 import { INT32_BYTES, writingLong } from "./long-parameters.js";
+import { endingUnanswered } from "./silence.js";
 
 /** Where the server is; of several, each new connection goes to the next. */
 export interface PostgresTarget {
@@ -36,14 +37,19 @@ const YES = "S".charCodeAt(0);
 
 /**
  * @param over  no socket is made any more, and none that is being made is given away
+ * @param silence_ms  a socket that owes an answer and says nothing for so long has ended
  * @returns the `socket` option of postgres.js: makes the socket of a connection that begins
  */
-export function socketsTo({ hosts, path, tls }: PostgresTarget, over: AbortSignal): () => Promise<Socket> {
+export function socketsTo(
+  { hosts, path, tls }: PostgresTarget,
+  over: AbortSignal,
+  silence_ms: number,
+): () => Promise<Socket> {
   let made = 0;
   return async () => {
     const socket = over.aborted ? failing(ended()) : await next();
     if (over.aborted) socket.destroy();
-    return endingIfSilent(writingLong(failingAtFatal(socket)));
+    return endingIfSilent(writingLong(failingAtFatal(endingUnanswered(socket, silence_ms))));
   };
 
   function next(): Socket | Promise<Socket> {

@@ -12,11 +12,14 @@ import type { Provider } from "../../../engine/documents/provider.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { releaseLeases } from "../../../engine/storage/documents/attempts.js";
 import { releaseServiceLeases } from "../../../engine/storage/documents/service-messages.js";
+import { openSql } from "../../../engine/storage/sql.js";
+import type { Sql } from "../../../engine/storage/sql.js";
 import type { Ground } from "./ground.js";
 import { leaseOwnerOf } from "./ground.js";
 import type { Owners } from "./owners.js";
 
 interface DispatchParts extends Pick<Owners, "document" | "message"> {
+  readonly databaseUrl: string;
   readonly box: BoxKind;
   readonly self: Provider;
   readonly capacityOf: (receiver: string) => ReceiverCapacity;
@@ -31,16 +34,33 @@ export const loopbackCapacity = (receiver: string): ReceiverCapacity => ({
   typical_ms: LIMITS.receiver_quick_ms,
 });
 
+/** The connection of the signs of life: behind other statements, or on one that hangs, they would come too late. */
+const openBeatSql = (url: string): Sql =>
+  openSql({
+    url,
+    name: "kurier-beats",
+    connections: 1,
+    statement_timeout_ms: LIMITS.beat_statement_ms,
+    silence_ms: LIMITS.beat_silence_ms,
+  });
+
 /** Frees what the last process on this DATA_DIR held, and starts to make what is due. */
 export async function startDispatch(
   { base: { clock, log, metrics, stack }, sql, streams, sealer, validators, actors, node }: Ground,
-  { document, message, box, self, capacityOf, afterActors }: DispatchParts,
+  { databaseUrl, document, message, box, self, capacityOf, afterActors }: DispatchParts,
 ): Promise<{ readonly statuses: StatusWork; readonly dispatcher: Dispatcher; readonly box: BoxDispatcher }> {
   const freed = await releaseLeases(sql, node);
   await releaseServiceLeases(sql, node);
   if (freed > 0) log.info("dispatch.leases_freed", { count: freed });
+  const beatSql = openBeatSql(databaseUrl);
+  let stopDispatcher = (): Promise<void> => Promise.resolve();
+  afterActors(async () => {
+    await stopDispatcher();
+    await beatSql.end({ timeout: LIMITS.child_stop_timeout_ms / 1000 });
+  });
   const dispatcher = await startDispatcher({
     sql,
+    beatSql,
     actors,
     document,
     clock,
@@ -49,7 +69,7 @@ export async function startDispatch(
     owner: leaseOwnerOf(node),
     capacityOf,
   });
-  afterActors(() => dispatcher.stop());
+  stopDispatcher = () => dispatcher.stop();
   stack.add("dispatcher", () => dispatcher.drain());
   const consumer = await consumeDispatch(streams, dispatcher);
   stack.add("consumer of wake-ups", () => consumer.stop());

@@ -185,7 +185,10 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
       const afterActors = (stop: () => Promise<void>): void => {
         stopBeats = stop;
       };
-      work = await startDispatch(ground, { document, message, box: boxes, self, capacityOf, afterActors });
+      work = await startDispatch(ground, {
+        databaseUrl: database.url,
+        ...{ document, message, box: boxes, self, capacityOf, afterActors },
+      });
       deliverer = await webhooks.deliver();
     },
   };

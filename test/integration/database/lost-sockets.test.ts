@@ -316,7 +316,7 @@ describe("a server that is hardly there", () => {
     const target = { hosts: [{ host: "127.0.0.1", port }], path: undefined, tls: "disable" } as const;
     const came: Socket[] = [];
     server.on("connection", (client) => came.push(client));
-    const late = await socketsTo(target, AbortSignal.abort())();
+    const late = await socketsTo(target, AbortSignal.abort(), 1_000)();
     late.on("error", () => undefined);
     await once(late, "close");
     await once(connect(port, "127.0.0.1"), "close");

@@ -3721,6 +3721,23 @@ AS $function$
   returning d.version
 $function$
 
+CREATE OR REPLACE FUNCTION public.hear_dispatcher(p_owner text, p_dead_ms integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_silent_since timestamptz := clock_timestamp() - p_dead_ms * interval '1 millisecond';
+  v_heard_since timestamptz;
+begin
+  insert into dispatcher as d (owner, seen_at) values (p_owner, clock_timestamp())
+  on conflict (owner) do update set seen_at = excluded.seen_at,
+    heard_since = case when d.seen_at < v_silent_since then excluded.seen_at else d.heard_since end
+  returning d.heard_since into v_heard_since;
+  return v_heard_since <= v_silent_since
+    and exists (select 1 from dispatcher as d where d.owner <> p_owner and d.seen_at < v_silent_since);
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.hold_document(p_id uuid, p_outcome text)
  RETURNS void
  LANGUAGE plpgsql

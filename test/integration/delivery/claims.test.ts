@@ -16,7 +16,7 @@ import { createPlaces, shareOut } from "../../../engine/documents/delivery/claim
 import type { ReceiverCapacity } from "../../../engine/documents/delivery/claims.js";
 import {
   boundsFor,
-  beat,
+  freeDead,
   claim,
   claimForgotten,
   freeIdle,
@@ -242,15 +242,15 @@ const leaseOwner = async (id: DocumentId): Promise<string | null | undefined> =>
 test("a process that says nothing for four seconds is dead: its leases are free, and what it writes late is refused", async () => {
   const firm = await seedFirm(db.sql, "0245:1");
   await accept(firm, "0245:1", "0245:100");
-  await beat(ports("dead/1"));
-  await beat(ports("alive/1"));
+  await freeDead(ports("dead/1"));
+  await freeDead(ports("alive/1"));
   const shares = [{ firmId: firm, receiver: "0245:100", count: 1 }];
   const [taken] = await claim(ports("dead/1"), shares, ALL);
   if (taken === undefined) throw new Error("nothing was claimed");
-  expect(await beat(ports("alive/1")), "it has just been seen").toBe(0);
+  expect(await freeDead(ports("alive/1")), "it has just been seen").toBe(0);
   // Four seconds pass, in the database.
   await db.sql`update dispatcher set seen_at = seen_at - interval '4001 milliseconds' where owner = 'dead/1'`;
-  expect(await beat(ports("alive/1"))).toBe(1);
+  expect(await freeDead(ports("alive/1"))).toBe(1);
   expect(await leaseOwner(taken.id)).toBeNull();
   const [again] = await claim(ports("alive/1"), shares, ALL);
   expect(again).toMatchObject({ id: taken.id, attempt: 2 });
@@ -281,8 +281,8 @@ test("a process that says nothing for four seconds is dead: its leases are free,
 test("after a database was away for longer than a silence may last, nobody who lives is taken for dead, and who stays silent is", async () => {
   const firm = await seedFirm(db.sql, "0245:1");
   await accept(firm, "0245:1", "0245:100");
-  await beat(ports("first/1"));
-  await beat(ports("second/1"));
+  await freeDead(ports("first/1"));
+  await freeDead(ports("second/1"));
   const [taken] = await claim(ports("first/1"), [{ firmId: firm, receiver: "0245:100", count: 1 }], ALL);
   if (taken === undefined) throw new Error("nothing was claimed");
   // Time passes in the database, which says so of when it was told something.
@@ -290,12 +290,12 @@ test("after a database was away for longer than a silence may last, nobody who l
     db.sql`update dispatcher set seen_at = seen_at - ${ms} * interval '1 millisecond',
       heard_since = heard_since - ${ms} * interval '1 millisecond'`;
   await pass(4_001);
-  expect(await beat(ports("second/1")), "the other has had no time to say that it lives").toBe(0);
+  expect(await freeDead(ports("second/1")), "the other has had no time to say that it lives").toBe(0);
   await pass(3_000);
-  expect(await beat(ports("second/1"))).toBe(0);
+  expect(await freeDead(ports("second/1"))).toBe(0);
   expect(await leaseOwner(taken.id)).toBe("first/1");
   await pass(1_001);
-  expect(await beat(ports("second/1")), "it has had as long as anybody").toBe(1);
+  expect(await freeDead(ports("second/1")), "it has had as long as anybody").toBe(1);
   expect(await leaseOwner(taken.id)).toBeNull();
 });
 
@@ -343,6 +343,7 @@ test("a document whose attempt's end could not be written is claimed again as so
   const dispatcher = await startDispatcher({
     clock: systemClock,
     ...ports(),
+    beatSql: db.sql,
     actors,
     document,
     log: silentLog,
@@ -390,7 +391,17 @@ test("leases that may be nobody's are looked for until the time is over in which
     return db.sql(...args);
   }, db.sql) as typeof db.sql;
   const dispatcher = await startDispatcher({
-    ...{ clock, ...ports(), sql: counting, actors, document, log: silentLog, metrics, capacityOf: quick },
+    ...{
+      clock,
+      ...ports(),
+      sql: counting,
+      beatSql: db.sql,
+      actors,
+      document,
+      log: silentLog,
+      metrics,
+      capacityOf: quick,
+    },
   });
   const looksIn = async (statements: number): Promise<number> => {
     const before = looks;
@@ -438,6 +449,7 @@ test("thousands for a receiver that takes nothing hold up no other: what a look 
     // Nothing is looked for because a time has come.
     clock: fakeClock(),
     ...ports(),
+    beatSql: db.sql,
     sql: counting,
     actors,
     document,

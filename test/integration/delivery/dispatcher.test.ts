@@ -58,6 +58,7 @@ test("a document that no stream and no door has told of is delivered, one left b
   const { actors, document } = bench.node;
   const dispatcher = await startDispatcher({
     sql: db.sql,
+    beatSql: db.sql,
     actors,
     document,
     log: bench.ports.log,
@@ -81,6 +82,7 @@ test("an attempt that outlives its lease gives its place at the receiver back wh
   const { actors, document } = statusBench(db, clock, { transport: bench.ports.transport, owner: "node/2" }).node;
   const dispatcher = await startDispatcher({
     sql: db.sql,
+    beatSql: db.sql,
     actors,
     document,
     log: bench.ports.log,
@@ -146,6 +148,7 @@ test.each([
   const told: string[] = [];
   const dispatcher = await startDispatcher({
     sql: db.sql,
+    beatSql: db.sql,
     actors: {
       ...actors,
       ask: (kind, key, command, ask) =>
@@ -204,6 +207,7 @@ test("documents of sixty hours ago whose healthy receiver has few places are all
   const { actors, document } = statusBench(db, clock, { transport: { deliver }, owner: "node/4" }).node;
   const dispatcher = await startDispatcher({
     sql: db.sql,
+    beatSql: db.sql,
     actors,
     document,
     log: bench.ports.log,

@@ -210,7 +210,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     "an object of reads and changes; it is given to its actor where it is made",
   "gateway/commands/people/oauth-clients.ts: engine/identity/people/oauth.ts#registerOAuthProgram":
     "an operator's word about a program, one row in one statement that nothing else writes",
-  "actors/dispatcher.ts: engine/documents/delivery/due.ts#beat": "leases of processes that are known to be dead",
+  "actors/dispatcher.ts: engine/documents/delivery/due.ts#beat": "a sign of life, one row that nothing else writes",
+  "actors/dispatcher.ts: engine/documents/delivery/due.ts#freeDead": "leases of processes that are known to be dead",
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#claim": "the same as of duties",
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#claimForgotten": "the same",
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#freeIdle": "leases that nobody works on",

@@ -1,0 +1,61 @@
+/**
+ * A connection to Postgres whose other end is gone without a word, as behind a host that was switched off: what waits on it
+ * is told so, and asks again on another one. Method: a proxy in front of Postgres that stops passing octets.
+ */
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+
+import { openSql } from "../../../engine/storage/sql.js";
+import type { Sql } from "../../../engine/storage/sql.js";
+import { eventually } from "../../support/eventually.js";
+import { freshDatabase } from "../../support/database/postgres.js";
+import type { TestDatabase } from "../../support/database/postgres.js";
+import { startFreezingProxy } from "../../support/network/freezing-proxy.js";
+import type { FreezingProxy } from "../../support/network/freezing-proxy.js";
+
+const SILENCE_MS = 1_000;
+let db: TestDatabase;
+let proxy: FreezingProxy;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  proxy = await startFreezingProxy(db.url);
+});
+afterAll(async () => {
+  proxy.stop();
+  await db.drop();
+});
+
+/** One connection through the proxy. */
+function open(): Sql {
+  const sql = openSql({ url: proxy.url, name: "silent", connections: 1, silence_ms: SILENCE_MS });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  return sql;
+}
+
+const sessionOf = async (sql: Sql): Promise<number | undefined> =>
+  (await sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid;
+
+test("a statement on a connection that says nothing any more fails as one whose outcome is unknown, and the next one has another connection", async () => {
+  const sql = open();
+  const before = await sessionOf(sql);
+  proxy.freeze();
+  await expect(sessionOf(sql)).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
+  proxy.thaw();
+  const after = await eventually("it is answered", () => sessionOf(sql).catch(() => undefined));
+  expect(after).not.toBe(before);
+});
+
+test("a connection that owes no answer may be silent for as long as it likes", async () => {
+  const sql = open();
+  const before = await sessionOf(sql);
+  await db.sql`select pg_sleep(${(1.5 * SILENCE_MS) / 1_000})`;
+  expect(await sessionOf(sql)).toBe(before);
+});
+
+test("an answer may take as long as it likes while something of it comes", async () => {
+  const sql = open();
+  // Each row is longer than what Postgres gathers before it sends.
+  const filled = await sql`
+    select repeat('x', 20000), pg_sleep(${SILENCE_MS / 6 / 1_000})::text from generate_series(1, 12)`;
+  expect(filled).toHaveLength(12);
+});
