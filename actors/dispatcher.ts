@@ -66,21 +66,32 @@ export interface Dispatcher {
   stop(): Promise<void>;
 }
 
+/** An attempt under lease, as the node that makes it knows it. */
+interface Attempt {
+  readonly isUnderWay: () => boolean;
+  /** Its lease ran out while it was under way, and the document was taken again. */
+  readonly takeAgain: () => void;
+  readonly end: () => void;
+}
+
+/** What has ended. */
+interface Ended {
+  readonly isTakenAgain: boolean;
+}
+
 /** The attempts of a node under lease: their places, their octets, and whether they have begun. */
 class Working {
   readonly places: Places = createPlaces();
   /** Bounded by the places; last attempts, which wait for no place, by the octets. */
-  readonly #attempts = new Map<DocumentId, { readonly end: () => void }>();
-  /** Bounded by the attempts. */
-  readonly #begun = new Set<object>();
-  readonly #onEnd: () => void;
+  readonly #attempts = new Map<DocumentId, Attempt>();
+  readonly #onEnd: (ended: Ended) => void;
   #bytes = 0;
   /** Octets were set aside so many times for attempts that may still come. */
   #aside = 0;
   /** Who waits until nothing is under way. Bounded by the steps of a stop. */
   readonly #waiting: (() => void)[] = [];
 
-  constructor(onEnd: () => void) {
+  constructor(onEnd: (ended: Ended) => void) {
     this.#onEnd = onEnd;
   }
 
@@ -107,34 +118,50 @@ class Working {
     };
   }
 
-  add(taken: TakenAttempt, giveBack: () => void): ClaimedAttempt & { readonly isUnderWay: () => boolean } {
-    let ended = false;
-    const attempt = {
+  /**
+   * @returns the attempt as its actor gets it; undefined while one at the same document is under way, which has
+   *   outlived its lease: a second one beside it would send the document twice
+   */
+  add(
+    taken: TakenAttempt,
+    giveBack: () => void,
+  ): (ClaimedAttempt & { readonly isUnderWay: () => boolean }) | undefined {
+    const before = this.#attempts.get(taken.id);
+    if (before?.isUnderWay() === true) {
+      before.takeAgain();
+      giveBack();
+      return undefined;
+    }
+    let [isUnderWay, isTakenAgain, hasEnded] = [false, false, false];
+    const attempt: Attempt = {
+      isUnderWay: () => isUnderWay,
+      takeAgain: () => {
+        isTakenAgain = true;
+      },
       end: () => {
-        if (ended) return;
-        ended = true;
+        if (hasEnded) return;
+        hasEnded = true;
         if (this.#attempts.get(taken.id) === attempt) this.#attempts.delete(taken.id);
-        this.#begun.delete(attempt);
+        isUnderWay = false;
         this.#bytes -= taken.payloadBytes;
         giveBack();
-        this.#onEnd();
+        this.#onEnd({ isTakenAgain });
         this.#wakeWaiting();
       },
     };
-    // One whose lease ended before it began is never made; one that has begun gives its place back when it ends.
-    const before = this.#attempts.get(taken.id);
     this.#attempts.set(taken.id, attempt);
     this.#bytes += taken.payloadBytes;
-    if (before !== undefined && !this.#begun.has(before)) before.end();
+    // One whose lease ended before it began is never made.
+    before?.end();
     return {
       taken,
       start: () => {
-        if (this.#begun.has(attempt) || this.#attempts.get(taken.id) !== attempt) return false;
-        this.#begun.add(attempt);
+        if (isUnderWay || this.#attempts.get(taken.id) !== attempt) return false;
+        isUnderWay = true;
         return true;
       },
       end: attempt.end,
-      isUnderWay: () => this.#begun.has(attempt),
+      isUnderWay: attempt.isUnderWay,
     };
   }
 
@@ -191,6 +218,7 @@ async function give(
   giveBack: () => void,
 ): Promise<void> {
   const claimed = working.add(taken, giveBack);
+  if (claimed === undefined) return;
   try {
     await tracedAttempt({ messageId: taken.as4MessageId, attempt: taken.attempt, documentId: taken.id }, () =>
       actors.ask(document, taken.id, "Attempt", claimed),
@@ -402,7 +430,9 @@ function startBeats(ports: DispatcherPorts, tell: (component: string, freed: num
 /** Starts to claim. Resolves when the other processes know that this one is alive. */
 export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatcher> {
   await beat({ sql: ports.beatSql, owner: ports.owner });
-  const working = new Working(() => {
+  const working = new Working(({ isTakenAgain }) => {
+    // Nobody works on the lease that the document was given meanwhile.
+    if (isTakenAgain) doubt.raise();
     claims.placeFreed();
     loop.poke();
   });

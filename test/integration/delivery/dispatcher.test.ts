@@ -122,6 +122,61 @@ test("an attempt that outlives its lease gives its place at the receiver back wh
   }
 });
 
+const attemptsOf = async (id: DocumentId): Promise<number | undefined> =>
+  (await db.sql<{ attempts: number }[]>`select attempts from document where id = ${id}`)[0]?.attempts;
+
+test.each([
+  ["and its receipt is the delivery", { kind: "receipt" }, 1],
+  ["and is attempted anew when that has ended without a receipt", { kind: "transport_failed" }, 2],
+] as const)(
+  "a document that is claimed again while an attempt of this node is under way is not sent a second time beside it, %s",
+  async (_, first, sent) => {
+    onTestFinished(shortenLimits({ lease_young_ms: 100, lease_look_soon_ms: 20 }));
+    const { id } = newDocumentRow(firmId, SENDER);
+    let end = (): void => undefined;
+    const over = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    let [onWire, abreast, made] = [0, 0, 0];
+    const deliver: Transport["deliver"] = async () => {
+      const number = (made += 1);
+      onWire += 1;
+      abreast = Math.max(abreast, onWire);
+      if (number === 1) await over;
+      onWire -= 1;
+      return number === 1 ? first : { kind: "receipt" };
+    };
+    const { actors, document } = statusBench(db, clock, { transport: { deliver }, owner: "node/5" }).node;
+    const dispatcher = await startDispatcher({
+      sql: db.sql,
+      actors,
+      document,
+      log: bench.ports.log,
+      metrics: bench.metrics,
+      owner: "node/5",
+      clock: systemClock,
+      capacityOf: (key) => ({ key, places: 2, typical_ms: undefined }),
+    });
+    try {
+      const { sealer } = bench.ports;
+      const payloadSealed = sealer.seal(gzipSync("<Invoice/>"), id);
+      await bench.document(firmId, SENDER, { id, payloadKeyId: sealer.keyId, payloadSealed });
+      await eventually("it is under way", () => made === 1);
+      await db.sql`update document set lease_until = clock_timestamp() - interval '1 second' where id = ${id}`;
+      await eventually("it is claimed again", async () => (await attemptsOf(id)) === 2);
+      end();
+      await eventually("it is delivered", async () => {
+        const rows = await db.sql`select id from document where id = ${id} and status = 'delivered'`;
+        return rows.length === 1;
+      });
+    } finally {
+      await dispatcher.stop();
+      await actors.stop();
+    }
+    expect({ made, abreast }).toEqual({ made: sent, abreast: 1 });
+  },
+);
+
 test.each([
   ["that has begun goes on and operators are told nothing, for its peer is slow", "slow peer", []],
   ["that has not begun is given up and operators are told that it is delayed", "busy actor", ["dispatch.delayed"]],
