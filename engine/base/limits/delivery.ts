@@ -56,6 +56,12 @@ export const DELIVERY_LIMITS = {
   lane_ready_min: 8,
   /** After a look the next one waits so many times as long as it took, at most so long. */
   lane_look_rest_factor: 9,
+  /**
+   * Receivers that a look passes over to find those with something due, in all and of one firm: a firm has thousands
+   * that wait for their next attempts. Ours.
+   */
+  lanes_passed_max: 2_048,
+  lanes_passed_firm_max: 256,
   lane_look_rest_max_ms: 250,
   /** Looks in a row that found nothing for a free place before a node waits for a sign or its time. */
   lane_looks_max: 64,

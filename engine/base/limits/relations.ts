@@ -24,6 +24,12 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "a process whose sign of life met a connection that hangs is heard before it counts as dead",
   },
   {
+    holds:
+      LIMITS.lane_firms_min * LIMITS.lanes_passed_firm_max <= LIMITS.lanes_passed_max &&
+      LIMITS.lane_firms_max * LIMITS.lanes_per_firm_max <= LIMITS.lanes_passed_max,
+    because: "a look comes to as many firms as it should, whatever those before them have waiting",
+  },
+  {
     holds: LIMITS.payload_bytes_max < LIMITS.attempt_bytes_max,
     because: "every payload that is accepted must be sendable",
   },

@@ -39,28 +39,21 @@ export const boundsFor = (free: number, empty: number): LookBounds => ({
   ready: Math.min(FARTHEST.ready, Math.max(LIMITS.lane_ready_min, free)),
 });
 
-/** Looks at the firms whose turn is next and, of each, at the receivers whose turn is next. */
+/** Looks at the firms whose turn is next and, of each, at the receivers whose turn is next that have something due. */
 export async function look(sql: Sql, cursor: LaneCursor, bounds: LookBounds = FARTHEST): Promise<Look> {
-  const rows = await readLanes(sql, cursor, bounds);
+  const { lanes, firms, lastFirm } = await readLanes(sql, cursor, bounds);
   const byFirm = new Map<FirmId, LaneRow[]>();
-  for (const row of rows) {
-    const lanes = byFirm.get(row.firmId) ?? [];
-    lanes.push(row);
-    byFirm.set(row.firmId, lanes);
+  for (const row of lanes) {
+    const own = byFirm.get(row.firmId) ?? [];
+    own.push(row);
+    byFirm.set(row.firmId, own);
   }
-  const cut = [...byFirm].filter(([, lanes]) => lanes.length >= LIMITS.lanes_per_firm_max);
-  const lastFirm = byFirm.size >= bounds.firms ? rows.at(-1)?.firmId : undefined;
+  const cut = [...firms].flatMap(([firmId, after]) => (after === undefined ? [] : [[firmId, after] as const]));
   // Where the lanes of firms that this look did not come to go on, the latest of them.
-  const elsewhere = [...cursor.receivers].filter(([firmId]) => !byFirm.has(firmId));
+  const elsewhere = [...cursor.receivers].filter(([firmId]) => !firms.has(firmId));
   return {
-    firms: [...byFirm].map(([firmId, lanes]) => ({ firmId, lanes: lanes.filter(({ ready }) => ready > 0) })),
-    cursor: {
-      firm: lastFirm,
-      receivers: new Map([
-        ...elsewhere.slice(-LIMITS.lane_firms_max),
-        ...cut.flatMap(([firmId, lanes]) => lanes.slice(-1).map(({ receiver }) => [firmId, receiver] as const)),
-      ]),
-    },
+    firms: [...byFirm].map(([firmId, own]) => ({ firmId, lanes: own })),
+    cursor: { firm: lastFirm, receivers: new Map([...elsewhere.slice(-LIMITS.lane_firms_max), ...cut]) },
     more: cut.length > 0 || lastFirm !== undefined,
   };
 }

@@ -19,13 +19,22 @@ import type { Json, Sql } from "../sql.js";
 import { eventsJson } from "./documents.js";
 import type { NewEvent } from "./documents.js";
 
-/** One firm's documents for one receiver that are not final, as a look found them. */
+/** One firm's documents for one receiver of which some are due and free, as a look found them. */
 export interface LaneRow {
   readonly firmId: FirmId;
   /** The participant, in lower case. */
   readonly receiver: string;
   /** How many are due and free, at most LIMITS.lane_ready_max. */
   readonly ready: number;
+}
+
+/** What a look read. */
+interface LanesRead {
+  readonly lanes: readonly LaneRow[];
+  /** The firms that it came to, and the receiver after which each goes on; undefined where it came to all of them. */
+  readonly firms: ReadonlyMap<FirmId, string | undefined>;
+  /** The firm after which there may be others; undefined when it came to all. */
+  readonly lastFirm: FirmId | undefined;
 }
 
 /** Where the last look ended: firms go on after `firm`, receivers of a firm after the one that stands here for it. */
@@ -42,13 +51,35 @@ export interface LookBounds {
   readonly ready: number;
 }
 
-/** The lanes that come next, at most `bounds.firms` firms with LIMITS.lanes_per_firm_max lanes each. */
-export async function readLanes(sql: Sql, { firm, receivers }: LaneCursor, bounds: LookBounds): Promise<LaneRow[]> {
-  const rows = await sql<{ readonly firm_id: string; readonly receiver_key: string; readonly ready: number }[]>`
-    select firm_id, receiver_key, ready
-    from due_lanes(${firm ?? null}::uuid, ${[...receivers.keys()]}::uuid[], ${[...receivers.values()]}::text[],
-      ${bounds.firms}, ${LIMITS.lanes_per_firm_max}, ${bounds.ready})`;
-  return rows.map((row) => ({ firmId: row.firm_id as FirmId, receiver: row.receiver_key, ready: row.ready }));
+/**
+ * The lanes that come next with something due: of at most `bounds.firms` firms LIMITS.lanes_per_firm_max each, among at
+ * most LIMITS.lanes_passed_max.
+ */
+export async function readLanes(sql: Sql, { firm, receivers }: LaneCursor, bounds: LookBounds): Promise<LanesRead> {
+  const rows = await sql<
+    {
+      readonly firm_id: FirmId;
+      readonly receiver_key: string | null;
+      readonly ready: number;
+      readonly after: string | null;
+      readonly firms_go_on: boolean | null;
+    }[]
+  >`
+    select firm_id, receiver_key, ready, after, firms_go_on
+    from ready_lanes(${firm ?? null}::uuid, ${[...receivers.keys()]}::uuid[], ${[...receivers.values()]}::text[],
+      ${bounds.firms}, ${LIMITS.lanes_per_firm_max}, ${bounds.ready}, ${LIMITS.lanes_passed_max},
+      ${LIMITS.lanes_passed_firm_max})`;
+  return {
+    lanes: rows.flatMap(({ firm_id: firmId, receiver_key: receiver, ready }) =>
+      receiver === null ? [] : [{ firmId, receiver, ready }],
+    ),
+    firms: new Map(
+      rows.flatMap(({ firm_id: firmId, receiver_key: receiver, after }) =>
+        receiver === null ? [[firmId, after ?? undefined] as const] : [],
+      ),
+    ),
+    lastFirm: rows.find(({ firms_go_on: goOn }) => goOn === true)?.firm_id,
+  };
 }
 
 /** An attempt under lease, and what it carries. */

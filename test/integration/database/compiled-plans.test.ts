@@ -178,7 +178,7 @@ function arrivalFor(sql: Sql, firmId: FirmId, receiver: ParticipantId): Promise<
 async function passTwoDocuments(sql: Sql, firms: readonly { readonly id: FirmId; readonly of: ParticipantId }[]) {
   const rows = firms.map(({ id, of }) => newDocumentRow(id, of));
   expect((await acceptDocuments(sql, rows)).map(({ kind }) => kind)).toEqual(["accepted", "accepted"]);
-  const lanes = await readLanes(sql, { firm: undefined, receivers: new Map() }, { firms: 4, ready: 4 });
+  const { lanes } = await readLanes(sql, { firm: undefined, receivers: new Map() }, { firms: 4, ready: 4 });
   expect(lanes).toHaveLength(2);
   const taken = await claimDocuments(sql, {
     shares: lanes.map(({ firmId, receiver, ready }) => ({ firmId, receiver, count: ready })),

@@ -151,6 +151,59 @@ test("ten thousand receivers with one document each: every document is claimed o
   expect(looks).toBeLessThanOrEqual(RECEIVERS / LIMITS.lanes_per_firm_max + 2);
 }, 180_000);
 
+/** Looks until one finds something. @returns what it found, and how many there were */
+async function lookUntilFound(): Promise<{ readonly found: readonly string[]; readonly looks: number }> {
+  let cursor = FROM_THE_START;
+  for (let looks = 1; looks <= 400; looks += 1) {
+    const { firms, cursor: next } = await look(db.sql, cursor, boundsFor(1, 0));
+    const found = firms.flatMap(({ lanes }) => lanes.map(({ receiver }) => receiver));
+    if (found.length > 0) return { found, looks };
+    cursor = next;
+  }
+  return { found: [], looks: 400 };
+}
+
+test("a document that is due for one of a firm's three thousand receivers is found in a dozen looks, whether the others wait for their next attempts or are under lease", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const RECEIVERS = 3_000;
+  const first = await accept(firm, "0245:1", "0245:100");
+  await multiply(first, RECEIVERS, "many");
+  const last = "0245:999999";
+  await db.sql`update document set next_attempt_at = clock_timestamp() + interval '1 hour'`;
+  await accept(firm, "0245:1", last);
+  const looksMax = RECEIVERS / LIMITS.lanes_passed_firm_max + 1;
+  const waiting = await lookUntilFound();
+  expect(waiting.found).toEqual([last]);
+  expect(waiting.looks).toBeLessThanOrEqual(looksMax);
+  await db.sql`
+    update document set next_attempt_at = clock_timestamp() - interval '1 hour', lease_owner = 'other/1',
+      lease_until = clock_timestamp() + interval '1 minute'
+    where receiver_key <> ${last}`;
+  const leased = await lookUntilFound();
+  expect(leased.found).toEqual([last]);
+  expect(leased.looks).toBeLessThanOrEqual(looksMax);
+}, 60_000);
+
+test("a dozen firms whose thousands of receivers wait keep no look from the firms after them for longer than two", async () => {
+  const firms: FirmId[] = [];
+  for (let i = 0; i < 12; i += 1) {
+    const firm = await seedFirm(db.sql, `0245:${i}`);
+    firms.push(firm);
+    await multiply(await accept(firm, `0245:${i}`, "0245:100"), 2 * LIMITS.lanes_passed_firm_max, "many");
+  }
+  await db.sql`update document set next_attempt_at = clock_timestamp() + interval '1 hour'`;
+  const last = firms.toSorted().at(-1);
+  if (last === undefined) throw new Error("there is no firm");
+  await db.sql`
+    update document set next_attempt_at = clock_timestamp() where firm_id = ${last} and receiver_key = '0245:100'`;
+  const first = await look(db.sql, FROM_THE_START);
+  const second = await look(db.sql, first.cursor);
+  expect([first, second].map(({ firms: found }) => found.map(({ firmId }) => firmId))).toEqual([[], [last]]);
+  // A third goes on with the receivers of those firms that the first began with.
+  const third = await look(db.sql, second.cursor);
+  expect([...third.cursor.receivers.values()].every((receiver) => receiver > "0245:100")).toBe(true);
+}, 60_000);
+
 test("with more firms than one look comes to, every firm has its turn", async () => {
   const firms: FirmId[] = [];
   for (let i = 0; i < LIMITS.lane_firms_max + 5; i += 1) {
@@ -442,7 +495,7 @@ test("thousands for a receiver that takes nothing hold up no other: what a look 
   } as unknown as DocumentKind;
   let looks = 0;
   const counting = Object.assign((...args: Parameters<typeof db.sql>) => {
-    if (String(args[0]).includes("due_lanes")) looks += 1;
+    if (String(args[0]).includes("ready_lanes")) looks += 1;
     return db.sql(...args);
   }, db.sql) as typeof db.sql;
   const dispatcher = await startDispatcher({
