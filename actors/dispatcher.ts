@@ -86,6 +86,8 @@ class Working {
   readonly #attempts = new Map<DocumentId, Attempt>();
   readonly #onEnd: (ended: Ended) => void;
   #bytes = 0;
+  /** How many went although they had more octets than were left. */
+  #beyond = 0;
   /** Octets were set aside so many times for attempts that may still come. */
   #aside = 0;
   /** Who waits until nothing is under way. Bounded by the steps of a stop. */
@@ -99,20 +101,40 @@ class Working {
     return [...this.#attempts.keys()];
   }
 
-  /** Octets of payloads that may still be taken, and whether one may go although it has more. */
+  /**
+   * Octets of payloads that may still be taken, and whether one may go although it has more: as many as a payload has
+   * at the most are kept for one at a time, so that no large one waits for as long as there are small ones.
+   */
   room(): { readonly bytes: number; readonly one: boolean } {
-    return { bytes: Math.max(0, budget("attempt_bytes_max") - this.#bytes), one: this.#attempts.size === 0 };
+    const shared = budget("attempt_bytes_max") - LIMITS.payload_bytes_max;
+    return { bytes: Math.max(0, shared - this.#bytes), one: this.#beyond === 0 };
+  }
+
+  /** @returns gives the octets back; safe to repeat */
+  #hold(bytes: number): () => void {
+    const isBeyond = bytes > this.room().bytes;
+    const add = (sign: 1 | -1): void => {
+      if (isBeyond) this.#beyond += sign;
+      else this.#bytes += sign * bytes;
+    };
+    add(1);
+    let isBack = false;
+    return () => {
+      if (isBack) return;
+      isBack = true;
+      add(-1);
+    };
   }
 
   /** Sets octets aside for an attempt that may come. @returns gives them back; safe to repeat */
   setAside(bytes: number): () => void {
-    this.#bytes += bytes;
+    const giveBack = this.#hold(bytes);
     this.#aside += 1;
     let isBack = false;
     return () => {
       if (isBack) return;
       isBack = true;
-      this.#bytes -= bytes;
+      giveBack();
       this.#aside -= 1;
       this.#wakeWaiting();
     };
@@ -143,14 +165,14 @@ class Working {
         hasEnded = true;
         if (this.#attempts.get(taken.id) === attempt) this.#attempts.delete(taken.id);
         isUnderWay = false;
-        this.#bytes -= taken.payloadBytes;
+        giveOctetsBack();
         giveBack();
         this.#onEnd({ isTakenAgain });
         this.#wakeWaiting();
       },
     };
     this.#attempts.set(taken.id, attempt);
-    this.#bytes += taken.payloadBytes;
+    const giveOctetsBack = this.#hold(taken.payloadBytes);
     // One whose lease ended before it began is never made.
     before?.end();
     return {
@@ -235,6 +257,12 @@ async function give(
 
 const placeFor = ({ capacityOf }: DispatcherPorts, working: Working, { receiver }: TakenAttempt): (() => void) =>
   working.places.take(capacityOf(participantKey(receiver)));
+
+/** Gives what was claimed to its actors, the smallest first: no more than one goes beyond the octets that are left. */
+function giveAll(ports: DispatcherPorts, hand: Hand, taken: readonly TakenAttempt[]): void {
+  for (const attempt of taken.toSorted((left, right) => left.payloadBytes - right.payloadBytes))
+    void give(ports, hand, attempt, placeFor(ports, hand.working, attempt));
+}
 
 /** Takes places for first attempts, which never overtake a document that waits to be claimed. */
 const reserving =
@@ -366,8 +394,11 @@ class Claims {
     if (shares.length === 0)
       return Math.max(1, (this.#wantsLook(0) ? this.#restUntil : this.#lookBy) - clock.monotonic());
     const taken = await claimed(claim(this.#ports, shares, room), doubt);
-    this.#agenda.served(shares);
-    for (const attempt of taken) void give(this.#ports, this.#hand, attempt, placeFor(this.#ports, working, attempt));
+    this.#agenda.served(
+      shares,
+      taken.map(({ firmId, receiver }) => ({ firmId, receiver: participantKey(receiver) })),
+    );
+    giveAll(this.#ports, this.#hand, taken);
     if (taken.length > 0) this.#empty = 0;
     // Documents that were too large for the octets that are left are still due.
     if (taken.length < shares.reduce((sum, { count }) => sum + count, 0)) [this.#cut, this.#left] = [true, true];
@@ -455,8 +486,7 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
   const care = repeat(ports, "leases", async () => {
     const begun = ports.clock.monotonic();
     tell("nobody", await freeIdle(ports, working.ids()));
-    for (const taken of await claimForgotten(ports, working.room()))
-      void give(ports, hand, taken, placeFor(ports, working, taken));
+    giveAll(ports, hand, await claimForgotten(ports, working.room()));
     return doubt.wait_ms(begun);
   });
   const reserve = reserving(ports, hand, claims);

@@ -41,6 +41,8 @@ export const DELIVERY_LIMITS = {
   recipient_cache_entries: 50_000,
   /** Octets of payloads that are under way at once on a node: 96 attempts at 20 MiB each would be 2 GiB. */
   attempt_bytes_max: 256 * MiB,
+  /** Octets of one claim: its answer must come while its leases are young. Ours. */
+  claim_bytes_max: 32 * MiB,
   /** Waits after attempts that failed on our side: doubles from the first to the last, and never ends a document. */
   fault_wait_first_ms: 2 * SECOND_MS,
   fault_wait_max_ms: 1 * HOUR_MS,
@@ -52,16 +54,16 @@ export const DELIVERY_LIMITS = {
   lane_firms_min: 8,
   lanes_per_firm_max: 16,
   lane_ready_max: 32,
-  /** Documents counted of each at least: what one look finds is then enough for many claims. */
-  lane_ready_min: 8,
-  /** After a look the next one waits so many times as long as it took, at most so long. */
-  lane_look_rest_factor: 9,
   /**
    * Receivers that a look passes over to find those with something due, in all and of one firm: a firm has thousands
    * that wait for their next attempts. Ours.
    */
   lanes_passed_max: 2_048,
   lanes_passed_firm_max: 256,
+  /** Documents counted of each at least: what one look finds is then enough for many claims. */
+  lane_ready_min: 8,
+  /** After a look the next one waits so many times as long as it took, at most so long. */
+  lane_look_rest_factor: 9,
   lane_look_rest_max_ms: 250,
   /** Looks in a row that found nothing for a free place before a node waits for a sign or its time. */
   lane_looks_max: 64,

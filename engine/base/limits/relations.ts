@@ -34,6 +34,10 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "every payload that is accepted must be sendable",
   },
   {
+    holds: LIMITS.payload_bytes_max < LIMITS.claim_bytes_max && LIMITS.claim_bytes_max <= LIMITS.attempt_bytes_max,
+    because: "every payload that is accepted must be claimable",
+  },
+  {
     holds: LIMITS.as4_exchange_timeout_ms < LIMITS.attempt_timeout_ms,
     because: "an exchange that hangs must leave time to store its evidence",
   },

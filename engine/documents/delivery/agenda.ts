@@ -7,6 +7,9 @@ import { LIMITS } from "../../base/limits.js";
 import { shareOut } from "./claims.js";
 import type { FirmLanes, Lane, Places, ReceiverCapacity, Share } from "./claims.js";
 
+/** A firm of which a document for this receiver was taken. */
+type Served = Pick<Share, "firmId" | "receiver">;
+
 /** The lanes that are known to have due documents, in the order of their turns. */
 interface Agenda {
   /**
@@ -17,8 +20,13 @@ interface Agenda {
   renew(firms: readonly FirmLanes[], counted: number): void;
   /** What to claim now. No place is held by it: who claims takes them for what was really claimed. */
   shares(places: Places, capacityOf: (receiver: string) => ReceiverCapacity): readonly Share[];
-  /** Takes off what was claimed, and lets the firms that were served wait for the others. */
-  served(shares: readonly Share[]): void;
+  /**
+   * Takes off what was asked for, and lets the firms that were served wait for the others.
+   *
+   * @param taken  of whom something was taken: whose documents were passed over, too large for the octets that were
+   *   left, keeps its turn
+   */
+  served(shares: readonly Share[], taken: readonly Served[]): void;
   /** Whether nothing is left to claim. */
   isEmpty(): boolean;
   /**
@@ -166,9 +174,12 @@ export function createAgenda(): Agenda {
       };
       return shareOut(order.sorted(firms, placeOf, places.free()), places, capacityOf);
     },
-    served: (shares) => {
+    served: (shares, taken) => {
       const claimed = new Map(shares.map(({ firmId, receiver, count }) => [keyOf(firmId, receiver), count]));
-      for (const share of shares) order.note(share, known.get(share.receiver)?.key ?? UNKNOWN_PLACE);
+      const served = new Set(taken.map(({ firmId, receiver }) => keyOf(firmId, receiver)));
+      for (const share of shares)
+        if (served.has(keyOf(share.firmId, share.receiver)))
+          order.note(share, known.get(share.receiver)?.key ?? UNKNOWN_PLACE);
       firms = firms.flatMap(({ firmId, lanes }) => {
         const left = lanes.map((lane) => {
           const { key } = lane;

@@ -71,8 +71,14 @@ interface Room {
 }
 
 /** Takes the shares under lease, as far as their payloads fit into so many octets. */
+/** What one claim may bring of that: an answer of 256 MiB comes in seconds. */
+const roomOfClaim = ({ bytes, one }: Room): { readonly bytes_max: number; readonly one: boolean } => ({
+  bytes_max: Math.min(bytes, LIMITS.claim_bytes_max),
+  one: one && bytes < LIMITS.claim_bytes_max,
+});
+
 export const claim = ({ sql, owner }: Owner, shares: readonly Share[], room: Room): Promise<readonly TakenAttempt[]> =>
-  claimDocuments(sql, { shares, owner, lease_ms: LIMITS.attempt_lease_ms, bytes_max: room.bytes, one: room.one });
+  claimDocuments(sql, { shares, owner, lease_ms: LIMITS.attempt_lease_ms, ...roomOfClaim(room) });
 
 /** Documents that have been due for as long as the whole plan lasts are given a last attempt, to end. */
 const OVERDUE_MS = LIMITS.retry_plan_ms.reduce((sum, wait) => sum + wait, 0) * (1 + LIMITS.retry_jitter_share);
@@ -80,8 +86,7 @@ const OVERDUE_MS = LIMITS.retry_plan_ms.reduce((sum, wait) => sum + wait, 0) * (
 export const claimForgotten = ({ sql, owner }: Owner, room: Room): Promise<readonly TakenAttempt[]> =>
   claimOverdue(sql, {
     owner,
-    bytes_max: room.bytes,
-    one: room.one,
+    ...roomOfClaim(room),
     lease_ms: LIMITS.attempt_lease_ms,
     overdue_ms: OVERDUE_MS,
     limit: LIMITS.attempts_batch,

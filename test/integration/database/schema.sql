@@ -2098,30 +2098,43 @@ CREATE OR REPLACE FUNCTION public.claim_documents(p_firm_id uuid[], p_receiver_k
  SET enable_incremental_sort TO 'off'
 AS $function$
 #variable_conflict use_column
+declare
+  v_candidate record;
+  v_left bigint := p_bytes_max;
+  v_one boolean := p_one;
+  v_ids uuid[] := '{}';
 begin
+  for v_candidate in
+    with candidate as (
+      select c.id, lane.n as lane
+      from unnest(p_firm_id, p_receiver_key, p_count) with ordinality as lane (firm_id, receiver_key, count, n)
+      cross join lateral (
+        select d.id from document as d
+        where d.next_attempt_at is not null
+          and (d.firm_id, d.receiver_key, d.next_attempt_at) >= (lane.firm_id, lane.receiver_key, '-infinity')
+          and (d.firm_id, d.receiver_key, d.next_attempt_at) <= (lane.firm_id, lane.receiver_key, now())
+          and (d.lease_until is null or d.lease_until < now())
+        order by d.firm_id, d.receiver_key, d.next_attempt_at limit lane.count
+        for update skip locked
+      ) as c
+    ), ranked as materialized (
+      select c.id, row_number() over (partition by c.lane) as rank, c.lane,
+        (select p.bytes from payload as p where p.document_id = c.id) as bytes
+      from candidate as c
+    )
+    select r.id, r.bytes from ranked as r where r.bytes is not null order by r.rank, r.lane
+  loop
+    if v_candidate.bytes <= v_left then
+      v_left := v_left - v_candidate.bytes;
+    elsif v_one then
+      v_one := false;
+    else
+      continue;
+    end if;
+    v_ids := v_ids || v_candidate.id;
+  end loop;
   return query
-  with candidate as (
-    select c.id, lane.n as lane
-    from unnest(p_firm_id, p_receiver_key, p_count) with ordinality as lane (firm_id, receiver_key, count, n)
-    cross join lateral (
-      select d.id from document as d
-      where d.next_attempt_at is not null
-        and (d.firm_id, d.receiver_key, d.next_attempt_at) >= (lane.firm_id, lane.receiver_key, '-infinity')
-        and (d.firm_id, d.receiver_key, d.next_attempt_at) <= (lane.firm_id, lane.receiver_key, now())
-        and (d.lease_until is null or d.lease_until < now())
-      order by d.firm_id, d.receiver_key, d.next_attempt_at limit lane.count
-      for update skip locked
-    ) as c
-  ), ranked as materialized (
-    select c.id, row_number() over (partition by c.lane) as rank, c.lane,
-      (select p.bytes from payload as p where p.document_id = c.id) as bytes
-    from candidate as c
-  ), weighed as (
-    select r.id, row_number() over w as n, sum(r.bytes) over w as octets
-    from ranked as r where r.bytes is not null
-    window w as (order by r.rank, r.lane rows between unbounded preceding and current row)
-  )
-  select a.* from (select w.id from weighed as w where w.octets <= p_bytes_max or (p_one and w.n = 1) order by w.id) as w
+  select a.* from (select t.id from unnest(v_ids) as t (id) order by t.id) as w
   cross join lateral take_attempt(w.id, p_owner, p_lease_ms) as a;
 end
 $function$

@@ -265,7 +265,27 @@ test("a firm that sends ninety-six documents of 20 MB at once has as many under 
   const shares = [{ firmId: firm, receiver: "0245:100", count: 64 }];
   expect(await claim(ports(), shares, { bytes: 0, one: false })).toHaveLength(0);
   expect(await claim(ports(), shares, { bytes: 19 * MIB, one: true })).toHaveLength(1);
-  expect(await claim(ports(), shares, ALL)).toHaveLength(Math.floor(LIMITS.attempt_bytes_max / (20 * MIB)));
+  const restore = shortenLimits({ claim_bytes_max: LIMITS.attempt_bytes_max });
+  const taken = await claim(ports(), shares, { ...ALL, one: false });
+  restore();
+  expect(taken).toHaveLength(Math.floor(LIMITS.attempt_bytes_max / (20 * MIB)));
+});
+
+test("a document that has more octets than are left holds up nobody: smaller ones behind it go, and where one may go beyond it is the first", async () => {
+  const MIB = 1024 * 1024;
+  const firms = [await seedFirm(db.sql, "0245:1"), await seedFirm(db.sql, "0245:2"), await seedFirm(db.sql, "0245:3")];
+  const [large, small, later] = [
+    await accept(firms[0] as FirmId, "0245:1", "0245:100", 20 * MIB),
+    await accept(firms[1] as FirmId, "0245:2", "0245:100", MIB),
+    await accept(firms[2] as FirmId, "0245:3", "0245:100", 2 * MIB),
+  ];
+  const shares = firms.map((firmId) => ({ firmId, receiver: "0245:100", count: 1 }));
+  const taken = async (bytes: number, one: boolean): Promise<readonly DocumentId[]> =>
+    (await claim(ports(), shares, { bytes, one })).map(({ id }) => id);
+  expect(await taken(MIB, false), "the second alone fits").toEqual([small]);
+  expect(await taken(MIB, false)).toEqual([]);
+  expect(await taken(MIB, true), "the first goes beyond, and nobody else").toEqual([large]);
+  expect(await taken(2 * MIB, false)).toEqual([later]);
 });
 
 test("documents that have been due for as long as the plan lasts are claimed although their receiver has no place", async () => {
@@ -283,7 +303,10 @@ test("large documents that have been due for as long as the plan lasts come as m
   await db.sql`update document set next_attempt_at = now() - interval '3 days'`;
   expect(await claimForgotten(ports(), { bytes: 0, one: false })).toHaveLength(0);
   expect(await claimForgotten(ports(), { bytes: 19 * MIB, one: true })).toHaveLength(1);
-  expect(await claimForgotten(ports(), { bytes: 70 * MIB, one: false })).toHaveLength(3);
+  const restore = shortenLimits({ claim_bytes_max: LIMITS.attempt_bytes_max });
+  const taken = await claimForgotten(ports(), { bytes: 70 * MIB, one: false });
+  restore();
+  expect(taken).toHaveLength(3);
 });
 
 const leaseOwner = async (id: DocumentId): Promise<string | null | undefined> =>
@@ -524,4 +547,85 @@ test("thousands for a receiver that takes nothing hold up no other: what a look 
     await dispatcher.stop();
     await actors.stop();
   }
+});
+
+test("small documents without an end keep no large one waiting, and large ones that wait keep no small one", async () => {
+  const restore = shortenLimits({ attempt_bytes_max: 300, payload_bytes_max: 100 });
+  const [small, large] = [await seedFirm(db.sql, "0245:1"), await seedFirm(db.sql, "0245:2")];
+  await multiply(await accept(small, "0245:1", "0245:100", 50), 200);
+  /** Ends those that are under way, by their firm. */
+  const underWay = new Map<FirmId, Set<() => void>>([
+    [small, new Set()],
+    [large, new Set()],
+  ]);
+  const counts = new Map<FirmId, number>();
+  const begun = (firmId: FirmId): number => counts.get(firmId) ?? 0;
+  let octets = 0;
+  let most = 0;
+  const metrics = createMetrics();
+  const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
+  const document = {
+    name: "document",
+    idle_ms: 0,
+    start: () => null,
+    handlers: {
+      Attempt: async (_: null, { taken, start, end }: ClaimedAttempt) => {
+        start();
+        counts.set(taken.firmId, begun(taken.firmId) + 1);
+        octets += taken.payloadBytes;
+        most = Math.max(most, octets);
+        await new Promise<void>((resolve) => underWay.get(taken.firmId)?.add(resolve));
+        octets -= taken.payloadBytes;
+        await db.sql`
+          update document set status = 'send_failed', next_attempt_at = null, lease_until = null, lease_owner = null
+          where id = ${taken.id}`;
+        end();
+        return { reply: null };
+      },
+    },
+  } as unknown as DocumentKind;
+  const dispatcher = await startDispatcher({
+    ...{ clock: systemClock, ...ports(), actors, document, log: silentLog, metrics, capacityOf: quick },
+  });
+  const endOne = (firmId: FirmId): void => {
+    const [one] = underWay.get(firmId) ?? [];
+    if (one !== undefined && underWay.get(firmId)?.delete(one) === true) one();
+  };
+  try {
+    await eventually("there are no octets left, and one goes beyond", () => begun(small) === 5);
+    await multiply(await accept(large, "0245:2", "0245:200", 100), 3);
+    dispatcher.poke();
+    for (let ended = 1; ended <= 4; ended += 1) {
+      endOne(small);
+      await eventually("another small one goes while large ones wait", () => begun(small) === 5 + ended);
+    }
+    expect(begun(large)).toBe(0);
+    endOne(small);
+    await eventually("a large one goes when nobody is beyond", () => begun(large) === 1);
+    await eventually("the others have their turns although small ones wait", () => {
+      endOne(large);
+      endOne(small);
+      return begun(large) === 3;
+    });
+    expect(begun(small)).toBeLessThan(100);
+    expect(most).toBe(300);
+  } finally {
+    for (const ends of underWay.values()) for (const end of ends) end();
+    const stopping = dispatcher.stop();
+    await eventually("all have ended", () => {
+      for (const ends of underWay.values()) for (const end of ends) end();
+      return octets === 0;
+    });
+    await stopping;
+    await actors.stop();
+    restore();
+  }
+});
+
+test("one claim brings no more octets than come while its leases are young", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const MIB = 1024 * 1024;
+  await multiply(await accept(firm, "0245:1", "0245:100", 10 * MIB), 8);
+  const taken = await claim(ports(), [{ firmId: firm, receiver: "0245:100", count: 8 }], ALL);
+  expect(taken).toHaveLength(Math.floor(LIMITS.claim_bytes_max / (10 * MIB)));
 });

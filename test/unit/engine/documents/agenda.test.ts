@@ -29,7 +29,7 @@ test("what one look found is claimed to its end by many claims, and no more ofte
     const shares = agenda.shares(createPlaces(2, 1), wide);
     for (const { firmId, receiver, count } of shares)
       claimed.set(`${firmId} ${receiver}`, (claimed.get(`${firmId} ${receiver}`) ?? 0) + count);
-    agenda.served(shares);
+    agenda.served(shares, shares);
     claims += 1;
     expect(claims).toBeLessThan(20);
   }
@@ -43,7 +43,7 @@ test("firms that were served wait until the others were", () => {
   for (let i = 0; i < 6; i += 1) {
     const shares = agenda.shares(createPlaces(1, 1), wide);
     order.push(...shares.map(({ firmId }) => firmId));
-    agenda.served(shares);
+    agenda.served(shares, shares);
   }
   expect(order).toEqual(["a", "b", "c", "a", "b", "c"]);
 });
@@ -61,7 +61,7 @@ test.each([
         if (i < looks) agenda.renew(found(), COUNTED);
         const shares = agenda.shares(createPlaces(1, 1), wide);
         order.push(...shares.map(({ firmId, receiver }) => `${firmId} ${receiver}`));
-        agenda.served(shares);
+        agenda.served(shares, shares);
       }
       expect(order).toEqual([...expected, ...expected]);
     }
@@ -78,7 +78,7 @@ test("a firm that comes while others wait for their turn is served before those 
     );
     const shares = agenda.shares(createPlaces(1, 1), wide);
     order.push(...shares.map(({ firmId }) => firmId));
-    agenda.served(shares);
+    agenda.served(shares, shares);
   }
   expect(order).toEqual(["a", "c", "b", "a", "c"]);
 });
@@ -93,7 +93,7 @@ function servedIn(looks: number, found: (look: number) => readonly FirmLanes[]):
       ...wide(receiver),
       places: receiver === "dead" ? 0 : 1,
     }));
-    agenda.served(shares);
+    agenda.served(shares, shares);
     for (const { firmId, receiver } of shares)
       served[`${firmId} ${receiver}`] = (served[`${firmId} ${receiver}`] ?? 0) + 1;
   }
@@ -122,7 +122,7 @@ test.each([1, 2, 3])(
       for (let claims = 0; claims < 4; claims += 1) {
         const shares = agenda.shares(createPlaces(64), () => ({ ...wide("access point"), places: free }));
         for (const { firmId, count } of shares) order.push(...Array.from({ length: count }, () => firmId as string));
-        agenda.served(shares);
+        agenda.served(shares, shares);
       }
     }
     const small = order.filter((name) => name === "small").length / order.length;
@@ -138,7 +138,7 @@ test("where the node has one place, a firm that sends to a hundred access points
     agenda.renew([firm("a", ...many), firm("b", ["b", 9]), firm("c", ["c", 9])], COUNTED);
     const shares = agenda.shares(createPlaces(1, 1), wide);
     for (const { firmId, count } of shares) claimed[firmId] = (claimed[firmId] ?? 0) + count;
-    agenda.served(shares);
+    agenda.served(shares, shares);
   }
   expect(claimed).toEqual({ a: 100, b: 100, c: 100 });
 });
@@ -156,7 +156,7 @@ test("firms whose receivers nobody has looked up yet have no more turns than one
     agenda.renew([fresh("a"), fresh("b"), firm("c", ["c", 9])], COUNTED);
     const shares = agenda.shares(places, unknown);
     for (const { firmId, count } of shares) claimed[firmId] = (claimed[firmId] ?? 0) + count;
-    agenda.served(shares);
+    agenda.served(shares, shares);
   }
   expect(claimed).toEqual({ a: 100, b: 100, c: 100 });
 });
@@ -178,7 +178,7 @@ test("documents for a receiver that has no place stay on the agenda, and hold up
   });
   const shares = agenda.shares(createPlaces(9, 1), capacityOf);
   expect(shares).toEqual([{ firmId: "b", receiver: "free", count: 1 }]);
-  agenda.served(shares);
+  agenda.served(shares, shares);
   expect(agenda.isEmpty()).toBe(false);
   expect(agenda.shares(createPlaces(9, 1), capacityOf)).toEqual([]);
   expect(agenda.shares(createPlaces(9, 1), wide)).toEqual([{ firmId: "a", receiver: "full", count: 4 }]);
@@ -194,15 +194,27 @@ test("a lane of which a look counted as many as it counts at most may have more 
     });
   agenda.renew([firm("a", ["dead", 4], ["long", 4], ["short", 3])], 4);
   const short = agenda.shares(createPlaces(1, 1), places(1));
-  agenda.served(short);
+  agenda.served(short, short);
   expect([agenda.hasEndedShort(), agenda.isEmpty()]).toEqual([false, false]);
   for (let shares = short; shares.length > 0;) {
-    agenda.served((shares = agenda.shares(createPlaces(9, 1), places(9))));
+    shares = agenda.shares(createPlaces(9, 1), places(9));
+    agenda.served(shares, shares);
   }
   expect([agenda.hasEndedShort(), agenda.isEmpty()]).toEqual([true, false]);
   agenda.renew([firm("a", ["dead", 4], ["long", 3])], 4);
-  agenda.served(agenda.shares(createPlaces(9, 1), places(9)));
+  const long = agenda.shares(createPlaces(9, 1), places(9));
+  agenda.served(long, long);
   expect(agenda.hasEndedShort(), "all of the long one are claimed, and the dead one is still there").toBe(false);
+});
+
+test("a firm whose document was passed over keeps its turn, and does not stand on the agenda until it is found again", () => {
+  const agenda = createAgenda();
+  agenda.renew([firm("a", ["r", 2]), firm("b", ["r", 2])], COUNTED);
+  const both = agenda.shares(createPlaces(2, 1), wide);
+  agenda.served(both, [{ firmId: "b" as FirmId, receiver: "r" }]);
+  expect(agenda.shares(createPlaces(1, 1), wide)).toEqual([{ firmId: "a", receiver: "r", count: 1 }]);
+  agenda.served(agenda.shares(createPlaces(2, 1), wide), []);
+  expect(agenda.isEmpty()).toBe(true);
 });
 
 test("what a new look found replaces what the last one had found", () => {
