@@ -70,13 +70,13 @@ interface Room {
   readonly one: boolean;
 }
 
-/** Takes the shares under lease, as far as their payloads fit into so many octets. */
 /** What one claim may bring of that: an answer of 256 MiB comes in seconds. */
 const roomOfClaim = ({ bytes, one }: Room): { readonly bytes_max: number; readonly one: boolean } => ({
   bytes_max: Math.min(bytes, LIMITS.claim_bytes_max),
   one: one && bytes < LIMITS.claim_bytes_max,
 });
 
+/** Takes the shares under lease, as far as their payloads fit into so many octets. */
 export const claim = ({ sql, owner }: Owner, shares: readonly Share[], room: Room): Promise<readonly TakenAttempt[]> =>
   claimDocuments(sql, { shares, owner, lease_ms: LIMITS.attempt_lease_ms, ...roomOfClaim(room) });
 

@@ -585,7 +585,16 @@ test("small documents without an end keep no large one waiting, and large ones t
     },
   } as unknown as DocumentKind;
   const dispatcher = await startDispatcher({
-    ...{ clock: systemClock, ...ports(), actors, document, log: silentLog, metrics, capacityOf: quick },
+    ...{
+      clock: systemClock,
+      ...ports(),
+      beatSql: db.sql,
+      actors,
+      document,
+      log: silentLog,
+      metrics,
+      capacityOf: quick,
+    },
   });
   const endOne = (firmId: FirmId): void => {
     const [one] = underWay.get(firmId) ?? [];

@@ -149,6 +149,7 @@ test.each([
     const { actors, document } = statusBench(db, clock, { transport: { deliver }, owner: "node/5" }).node;
     const dispatcher = await startDispatcher({
       sql: db.sql,
+      beatSql: db.sql,
       actors,
       document,
       log: bench.ports.log,
