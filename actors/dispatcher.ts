@@ -6,6 +6,7 @@
 import { createAgenda, restAfter } from "../engine/documents/delivery/agenda.js";
 import { createPlaces } from "../engine/documents/delivery/claims.js";
 import type { Places, ReceiverCapacity } from "../engine/documents/delivery/claims.js";
+import { Answers } from "../engine/documents/delivery/answers.js";
 import {
   beat,
   boundsFor,
@@ -97,9 +98,8 @@ class Working {
     this.#onEnd = onEnd;
   }
 
-  ids(): readonly DocumentId[] {
-    return [...this.#attempts.keys()];
-  }
+  /** Whether an attempt at the document is under lease here. */
+  readonly isAt = (id: DocumentId): boolean => this.#attempts.has(id);
 
   /**
    * Octets of payloads that may still be taken, and whether one may go although it has more: as many as a payload has
@@ -230,6 +230,7 @@ class Doubt {
 interface Hand {
   readonly working: Working;
   readonly doubt: Doubt;
+  readonly claims: Answers;
 }
 
 /** Gives a document under lease to its actor. @param giveBack gives its place back when the attempt is over */
@@ -268,7 +269,8 @@ function giveAll(ports: DispatcherPorts, hand: Hand, taken: readonly TakenAttemp
 const reserving =
   (ports: DispatcherPorts, hand: Hand, queue: { readonly waits: () => boolean }): Reserve =>
   (receiver, payloadBytes) => {
-    const { working, doubt } = hand;
+    const { working, doubt, claims } = hand;
+    const asked = ports.clock.monotonic();
     const capacity = ports.capacityOf(participantKey(receiver));
     const room = working.room();
     if (queue.waits() || !working.places.isFree(capacity) || (payloadBytes > room.bytes && !room.one)) return undefined;
@@ -284,7 +286,11 @@ const reserving =
     return {
       owner: ports.owner,
       begin: (taken) => {
-        settle(() => void give(ports, hand, taken, giveBack));
+        settle(() => {
+          if (!claims.isLate(asked)) return void give(ports, hand, taken, giveBack);
+          giveBack();
+          doubt.raise();
+        });
       },
       release: () => {
         settle(giveBack);
@@ -324,16 +330,6 @@ function repeat(
       return ended;
     },
   };
-}
-
-/** A claim whose answer did not come may have taken leases. */
-async function claimed(claiming: ReturnType<typeof claim>, doubt: Doubt): ReturnType<typeof claim> {
-  try {
-    return await claiming;
-  } catch (error) {
-    doubt.raise();
-    throw error;
-  }
 }
 
 /** One turn of the claims after another: what the last look found is claimed before there is another one. */
@@ -382,7 +378,7 @@ class Claims {
   /** @returns how long to wait for the next turn, in milliseconds, unless somebody pokes */
   async turn(): Promise<number> {
     const { clock, capacityOf } = this.#ports;
-    const { working, doubt } = this.#hand;
+    const { working, claims } = this.#hand;
     const { places } = working;
     const room = working.room();
     if (places.free() === 0 || (room.bytes === 0 && !room.one)) return LIMITS.due_poll_ms;
@@ -393,7 +389,7 @@ class Claims {
     }
     if (shares.length === 0)
       return Math.max(1, (this.#wantsLook(0) ? this.#restUntil : this.#lookBy) - clock.monotonic());
-    const taken = await claimed(claim(this.#ports, shares, room), doubt);
+    const taken = await claims.inTime(() => claim(this.#ports, shares, room));
     this.#agenda.served(
       shares,
       taken.map(({ firmId, receiver }) => ({ firmId, receiver: participantKey(receiver) })),
@@ -470,7 +466,13 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
   const doubt = new Doubt(ports.clock, () => {
     care.poke();
   });
-  const hand: Hand = { working, doubt };
+  const hand: Hand = {
+    working,
+    doubt,
+    claims: new Answers(ports, () => {
+      doubt.raise();
+    }),
+  };
   const claims = new Claims(ports, hand);
   const loop = repeat(ports, "claims", () => claims.turn());
   const poke = (): void => {
@@ -485,8 +487,8 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
   const stopBeats = startBeats(ports, tell);
   const care = repeat(ports, "leases", async () => {
     const begun = ports.clock.monotonic();
-    tell("nobody", await freeIdle(ports, working.ids()));
-    giveAll(ports, hand, await claimForgotten(ports, working.room()));
+    tell("nobody", await freeIdle(ports, working.isAt));
+    giveAll(ports, hand, await hand.claims.inTime(() => claimForgotten(ports, working.room())));
     return doubt.wait_ms(begun);
   });
   const reserve = reserving(ports, hand, claims);

@@ -43,6 +43,8 @@ export const DELIVERY_LIMITS = {
   attempt_bytes_max: 256 * MiB,
   /** Octets of one claim: its answer must come while its leases are young. Ours. */
   claim_bytes_max: 32 * MiB,
+  /** Claims that a process asks and that are not answered in time; beyond, it waits for one of them. Ours. */
+  claims_unanswered_max: 2,
   /** Waits after attempts that failed on our side: doubles from the first to the last, and never ends a document. */
   fault_wait_first_ms: 2 * SECOND_MS,
   fault_wait_max_ms: 1 * HOUR_MS,

@@ -84,7 +84,7 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   },
   {
     holds: LIMITS.db_answer_timeout_ms <= LIMITS.lease_young_ms,
-    because: "a lease is not taken for forgotten while the answer of its claim is waited for",
+    because: "a claim whose answer is still begun is no older than its leases may be before they are freed",
   },
   {
     holds: LIMITS.stream_request_timeout_ms < LIMITS.relay_handed_ms,

@@ -5,9 +5,10 @@ import {
   beatDispatcher,
   claimDocuments,
   claimOverdue,
-  freeIdleLeases,
+  freeLeases,
   hearDispatcher,
   readLanes,
+  readOldLeases,
 } from "../../storage/documents/attempts.js";
 import type { LaneCursor, LaneRow, LookBounds, TakenAttempt } from "../../storage/documents/attempts.js";
 import type { Sql } from "../../storage/sql.js";
@@ -98,6 +99,13 @@ export const beat = ({ sql, owner }: Owner): Promise<boolean> => hearDispatcher(
 /** Frees what dead processes held. @returns how many leases are free again */
 export const freeDead = ({ sql, owner }: Owner): Promise<number> => beatDispatcher(sql, owner);
 
-/** Frees leases of this process on documents that it does not work on. @returns how many */
-export const freeIdle = ({ sql, owner }: Owner, working: readonly DocumentId[]): Promise<number> =>
-  freeIdleLeases(sql, owner, working);
+/**
+ * Frees leases of this process on documents that it does not work on. Which those are is asked when they have been
+ * read: what was claimed before that and answered in time (answers.ts) is known by then, however late the statement is.
+ *
+ * @returns how many
+ */
+export async function freeIdle({ sql, owner }: Owner, isAt: (id: DocumentId) => boolean): Promise<number> {
+  const idle = (await readOldLeases(sql, owner)).filter(({ id }) => !isAt(id));
+  return idle.length === 0 ? 0 : freeLeases(sql, owner, idle);
+}

@@ -373,11 +373,28 @@ export async function beatDispatcher(sql: Sql, owner: string): Promise<number> {
   return row?.freed ?? 0;
 }
 
-/** Frees this process's leases on documents that it does not work on. @returns how many */
-export async function freeIdleLeases(sql: Sql, owner: string, working: readonly DocumentId[]): Promise<number> {
+/** A lease, by the version that its document has under it. */
+interface HeldLease {
+  readonly id: DocumentId;
+  readonly version: number;
+}
+
+/** This process's leases that are not young any more. */
+export const readOldLeases = (sql: Sql, owner: string): Promise<readonly HeldLease[]> => sql<HeldLease[]>`
+  select id, version from document
+  where next_attempt_at is not null and lease_owner = ${owner} and lease_until > '-infinity'
+    and lease_until < clock_timestamp()
+      + ${LIMITS.attempt_lease_ms - LIMITS.lease_young_ms}::integer * interval '1 millisecond'`;
+
+/** Frees leases of this process that its documents have still. @returns how many */
+export async function freeLeases(sql: Sql, owner: string, leases: readonly HeldLease[]): Promise<number> {
   const rows = await sql`
-    select id from free_idle_leases(${owner}, ${[...working]}::uuid[], ${LIMITS.attempt_lease_ms},
-      ${LIMITS.lease_young_ms})`;
+    update document as d set lease_until = '-infinity', version = d.version + 1
+    from unnest(${leases.map(({ id }) => id)}::uuid[], ${leases.map(({ version }) => version)}::integer[])
+      as idle (id, version)
+    where d.id = idle.id and d.version = idle.version and d.next_attempt_at is not null and d.lease_owner = ${owner}
+      and d.lease_until > '-infinity'
+    returning d.id`;
   return rows.length;
 }
 

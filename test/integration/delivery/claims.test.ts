@@ -388,7 +388,7 @@ test("a lease that nobody works on in a living process is found and freed; one t
   await claimed("0245:200");
   await db.sql`update document set lease_until = lease_until - interval '11 seconds' where lease_owner is not null`;
   await claimed("0245:300");
-  expect(await freeIdle(ports(), [working])).toBe(1);
+  expect(await freeIdle(ports(), (id) => id === working)).toBe(1);
   expect([await leaseOwner(lost), await leaseOwner(working), await leaseOwner(fresh)]).toEqual([
     null,
     "node/1",
@@ -462,7 +462,7 @@ test("leases that may be nobody's are looked for until the time is over in which
   const last = 20;
   let looks = 0;
   const counting = Object.assign((...args: Parameters<typeof db.sql>) => {
-    if (String(args[0]).includes("free_idle_leases")) looks += 1;
+    if (String(args[0]).includes("select id, version from document")) looks += 1;
     if (looks === last) clock.advance(10);
     return db.sql(...args);
   }, db.sql) as typeof db.sql;
@@ -629,6 +629,117 @@ test("small documents without an end keep no large one waiting, and large ones t
     await actors.stop();
     restore();
   }
+});
+
+/** A dispatcher whose first claim is made at once, and answered when it is let go. */
+async function startBehindSlowAnswer(): Promise<{
+  readonly begun: readonly number[];
+  readonly told: readonly string[];
+  readonly letGo: () => void;
+  readonly stop: () => Promise<void>;
+}> {
+  const begun: number[] = [];
+  const told: string[] = [];
+  let letGo = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  let isFirst = true;
+  const slow = Object.assign((...args: Parameters<typeof db.sql>) => {
+    const answer = db.sql(...args);
+    if (!isFirst || !String(args[0]).includes("claim_documents")) return answer;
+    isFirst = false;
+    const claimed = Promise.resolve(answer);
+    return gate.then(() => claimed);
+  }, db.sql) as typeof db.sql;
+  const metrics = createMetrics();
+  const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
+  const document = {
+    name: "document",
+    idle_ms: 0,
+    start: () => null,
+    handlers: {
+      Attempt: async (_: null, { taken, start, end }: ClaimedAttempt) => {
+        if (!start()) return { reply: null };
+        begun.push(taken.attempt);
+        await db.sql`
+          update document set status = 'send_failed', next_attempt_at = null, lease_until = null, lease_owner = null
+          where id = ${taken.id} and version = ${taken.version}`;
+        end();
+        return { reply: null };
+      },
+    },
+  } as unknown as DocumentKind;
+  const dispatcher = await startDispatcher({
+    ...{ clock: systemClock, ...ports(), sql: slow, beatSql: db.sql, actors, document, metrics, capacityOf: quick },
+    log: { ...silentLog, warn: (event) => told.push(event) },
+  });
+  return {
+    begun,
+    told,
+    letGo,
+    stop: async () => {
+      await dispatcher.stop();
+      await actors.stop();
+    },
+  };
+}
+
+test("what a claim brings after its leases were freed is not begun: the document is claimed anew and sent once", async () => {
+  const restore = shortenLimits({
+    ...{ db_answer_timeout_ms: 50, lease_young_ms: 100, lease_look_soon_ms: 20, lease_look_ms: 20 },
+  });
+  const firm = await seedFirm(db.sql, "0245:1");
+  const id = await accept(firm, "0245:1", "0245:100");
+  const node = await startBehindSlowAnswer();
+  try {
+    await eventually("its lease is freed", async () => {
+      const [row] = await db.sql<{ version: number }[]>`select version from document where id = ${id}`;
+      return (row?.version ?? 0) > 2;
+    });
+    node.letGo();
+    await eventually("it is begun", () => node.begun.length > 0);
+    expect(node.begun).toEqual([2]);
+  } finally {
+    await node.stop();
+    restore();
+  }
+});
+
+test("what a claim brings late while its leases stand is given back, as if it had not been claimed", async () => {
+  const restore = shortenLimits({ db_answer_timeout_ms: 50 });
+  const firm = await seedFirm(db.sql, "0245:1");
+  const id = await accept(firm, "0245:1", "0245:100");
+  const node = await startBehindSlowAnswer();
+  try {
+    await eventually("the claim is lost", () => node.told.includes("dispatch.due_unreadable"));
+    node.letGo();
+    await eventually("the document is claimed again and begun", () => node.begun.length > 0);
+    expect(node.begun).toEqual([1]);
+    expect(await db.sql`select 1 from document_attempt where document_id = ${id}`, "nothing was cut").toEqual([]);
+  } finally {
+    await node.stop();
+    restore();
+  }
+});
+
+test("a lease that is found while its claim is answered is not freed, however late the statement is that found it", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const id = await accept(firm, "0245:1", "0245:100");
+  await claim(ports(), [{ firmId: firm, receiver: "0245:100", count: 1 }], ALL);
+  await db.sql`update document set lease_until = lease_until - interval '11 seconds' where lease_owner is not null`;
+  const working = new Set<DocumentId>();
+  const late = Object.assign((...args: Parameters<typeof db.sql>) => {
+    const answer = db.sql(...args);
+    return String(args[0]).includes("select id, version from document")
+      ? Promise.resolve(answer).then((rows) => {
+          working.add(id);
+          return rows;
+        })
+      : answer;
+  }, db.sql) as typeof db.sql;
+  expect(await freeIdle({ ...ports(), sql: late }, (one) => working.has(one))).toBe(0);
+  expect(await leaseOwner(id)).toBe("node/1");
 });
 
 test("one claim brings no more octets than come while its leases are young", async () => {

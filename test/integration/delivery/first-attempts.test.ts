@@ -33,11 +33,14 @@ let db: TestDatabase;
 let firm: FirmId;
 let dispatcher: Dispatcher;
 let begun: ClaimedAttempt[];
+/** So much later it is for the dispatcher. */
+let late_ms: number;
 
 beforeEach(async () => {
   db = await freshDatabase();
   firm = await seedFirm(db.sql, SENDER);
   begun = [];
+  late_ms = 0;
   const metrics = createMetrics();
   dispatcher = await startDispatcher({
     sql: db.sql,
@@ -57,7 +60,7 @@ beforeEach(async () => {
     log: silentLog,
     metrics,
     owner: "node/1",
-    clock: systemClock,
+    clock: { ...systemClock, monotonic: () => systemClock.monotonic() + late_ms },
     capacityOf: (receiver) => ({ key: receiver, places: 2, typical_ms: 50 }),
   });
 });
@@ -93,6 +96,18 @@ test("a document that is accepted while nothing waits is attempted at once, unde
   ).toHaveLength(0);
   const shown = await findOperatorDocument(db.sql, document.id);
   expect(shown?.attemptList, "operators see that it is under way").toMatchObject([{ number: 1, owner: "node/1" }]);
+});
+
+test("a document whose commit was answered when its lease may have been freed is not begun by who accepted it, but claimed", async () => {
+  onTestFinished(shortenLimits({ lease_young_ms: 100, lease_look_soon_ms: 20 }));
+  await nothingWaits();
+  const place = dispatcher.reserve(RECEIVER, 6);
+  const document = row({ owner: place?.owner });
+  await acceptDocuments(db.sql, [document]);
+  late_ms = LIMITS.db_answer_timeout_ms + 1;
+  place?.begin(firstAttemptAt(document, Buffer.from("octets")));
+  await eventually("an attempt has begun", () => begun.length > 0);
+  expect(begun.map(({ taken }) => taken.attempt)).toEqual([2]);
 });
 
 test("a place that was taken and not used is given back, and none is taken that the receiver has not", async () => {
