@@ -1,6 +1,7 @@
 /** Statements of events that wait to be pulled, and of their confirmation. */
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
+import { temporary } from "../../base/errors.js";
 import type { FirmId, IntegratorId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
@@ -45,7 +46,10 @@ const pageOf = (opened: readonly MessageRow[], limit: number, isFull: boolean): 
   hasMore: opened.length > limit || (isFull && opened.length > 0),
 });
 
-/** Events of one owner that wait to be pulled, oldest first, each once however many subscriptions have it. */
+/**
+ * Events of one owner that wait to be pulled, oldest first, each once however many subscriptions have it.
+ * @throws Refusal TEMPORARY where events wait and none of them opens: an empty page would say that nothing has happened
+ */
 export async function listPending(
   sql: Sql,
   { firmId, integratorId }: SubscriptionOwner,
@@ -61,7 +65,9 @@ export async function listPending(
     select ${messageColumns(sql)} from page join webhook_delivery as d on d.id = page.id
     ${messageJoins(sql)}
     order by page.place`;
-  return pageOf(openedInOrder(sql, rows).opened, limit, rows.length > limit);
+  const { opened } = openedInOrder(sql, rows);
+  if (opened.length === 0 && rows.length > 0) throw temporary();
+  return pageOf(opened, limit, rows.length > limit);
 }
 
 /** An integrator over all its firms: those whose consent lets it read their events, and none that it has lost since. */

@@ -229,4 +229,19 @@ describe.each(OUTAGES)("while %s", (_, outage) => {
     back();
     expect(await pull()).toEqual([[first, clear, second], false]);
   });
+
+  test("a pull of one firm of whose events none opens is refused for the moment, and not answered as if there were none", async () => {
+    const { sql } = world.db;
+    const owner = { firmId: locked, integratorId: undefined };
+    const pull = async (kind?: "document.rejected"): Promise<readonly string[]> =>
+      (await pullEvents(sql, owner, { limit: 10, kind })).events.map(({ event_id }) => event_id);
+    await world.subscribe(locked, null);
+    const kept = await happenTo(locked);
+    await world.queue();
+    const back = await outage();
+    await expect(pull()).rejects.toMatchObject({ reason: "TEMPORARY" });
+    expect(await pull("document.rejected")).toEqual([]);
+    back();
+    expect(await pull()).toEqual([kept]);
+  });
 });
