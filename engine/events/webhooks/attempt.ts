@@ -187,7 +187,7 @@ function unsent(ports: AttemptPorts, claimed: ClaimedDelivery, { cause, health, 
   };
 }
 
-async function disable(ports: AttemptPorts, subscriptionId: string, why: "gone" | "failing"): Promise<void> {
+async function disable(ports: AttemptPorts, claimed: ClaimedDelivery, why: "gone" | "failing"): Promise<void> {
   const { sql, clock, log } = ports;
   const stamp = {
     id: newId(clock),
@@ -197,8 +197,8 @@ async function disable(ports: AttemptPorts, subscriptionId: string, why: "gone" 
     ip: null,
     userAgent: null,
   } as const;
-  if (await disableSubscription(sql, subscriptionId, why, stamp))
-    log.warn("webhook.disabled", { component: subscriptionId, code: why });
+  if (await disableSubscription(sql, claimed, why, stamp))
+    log.warn("webhook.disabled", { component: claimed.subscriptionId, code: why });
 }
 
 type Ends = readonly [DeliveryEnd, ...DeliveryEnd[]];
@@ -294,7 +294,7 @@ export async function attemptDelivery(ports: AttemptPorts, ...chain: DeliveryCha
     }
     observe(ports, chain, ends);
     const gone = made?.some((one) => one.gone) === true;
-    if (gone || settled.failing) await disable(ports, subscriptionId, gone ? "gone" : "failing");
+    if (gone || settled.failing) await disable(ports, chain[0], gone ? "gone" : "failing");
     return { end: ends[0], freed: settled.freed || ends.some(({ wait_ms }) => wait_ms === 0) };
   } catch (error) {
     log.warn("webhook.attempt_unwritten", { component: subscriptionId, ...errorFields(error) });

@@ -124,16 +124,17 @@ export async function removeSubscription(
 /**
  * Switches a subscription off whose receiver is gone, or has failed for days without a break. Tests ask receivers to
  * refuse them, and are no failure.
- * @returns false when it was off already
+ * @param of.url  where the attempt went that told so: a subscription that leads elsewhere by now stays on
+ * @returns false when it was off already, or has moved
  */
 export async function disableSubscription(
   sql: Sql,
-  id: string,
+  of: { readonly subscriptionId: string; readonly url: string },
   reason: "gone" | "failing",
   audit: AuditStamp,
 ): Promise<boolean> {
   const rows = await sql<{ readonly disabled: boolean }[]>`
-    select disable_webhook(${id}, ${reason}, ${stampParameter(sql, audit)}) as disabled`;
+    select disable_webhook(${of.subscriptionId}, ${reason}, ${of.url}, ${stampParameter(sql, audit)}) as disabled`;
   return rows[0]?.disabled === true;
 }
 

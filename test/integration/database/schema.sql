@@ -2740,6 +2740,16 @@ begin
   return true;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.disable_webhook(p_id uuid, p_reason text, p_url text, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform 1 from webhook_subscription where id = p_id and url = p_url for update;
+  if not found then return false; end if;
+  return disable_webhook(p_id, p_reason, p_audit);
+end $function$
+
 CREATE OR REPLACE FUNCTION public.document_is_open(p_status text)
  RETURNS boolean
  LANGUAGE sql

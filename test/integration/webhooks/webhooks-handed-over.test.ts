@@ -265,7 +265,7 @@ test("an end that is written while its subscription is switched off for a first 
   ]);
   await waiters("settle_webhooks");
   await sql`update webhook_subscription set failed_attempts = 1, failing_since = now() - interval '9 days'`;
-  const off = disableSubscription(world.db.another(), subscription.id, "failing", {
+  const off = disableSubscription(world.db.another(), claimed, "failing", {
     ...{ id: newId(systemClock), at: new Date().toISOString(), actorType: "system" as const },
     ...{ actorId: null, ip: null, userAgent: null },
   });

@@ -269,6 +269,30 @@ describe("subscriptions that change while their events are under way", () => {
     expect(row).toEqual({ active: true, disabled_reason: null });
   });
 
+  test("a place that says that it is gone, and that the subscription has left by the time this is acted on, does not switch it off", async () => {
+    receiver.script("/old", status(410));
+    const subscription = await world.subscribe(firm, hook("/old"));
+    await world.happen(firm);
+    const { sql } = world.db;
+    let moved = false;
+    // The subscription moves when the end of the attempt has been written, and nothing is said of the 410 yet.
+    const meanwhile = new Proxy(sql, {
+      apply: (statement, _, [text, ...values]: Parameters<typeof sql>) => {
+        const run = () => statement(text as TemplateStringsArray, ...values);
+        if (moved || !Array.isArray(text) || !text.join("").includes("disable_webhook")) return run();
+        moved = true;
+        return world.change(firm, subscription.id, { url: hook("/new") }).then(run);
+      },
+    });
+    world.deliver({ sql: meanwhile });
+    await reached(subscription.id, "the old place has refused it", ([state]) => state?.cause === "status_410");
+    const later = await world.happen(firm);
+    await eventually("the new place has what happens later", () => arrived("/new").length === 1);
+    expect([moved, arrived("/new")]).toEqual([true, [later]]);
+    const [row] = await sql`select active, disabled_reason from webhook_subscription where id = ${subscription.id}`;
+    expect(row).toEqual({ active: true, disabled_reason: null });
+  });
+
   test.each([
     ["url = null, endpoint_id = null", { endpoint: null, n: 1 }],
     ["active = false, deleted_at = now()", { endpoint: null, n: 0 }],

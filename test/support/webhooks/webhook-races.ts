@@ -28,6 +28,7 @@ import type { WebhookWorld } from "./webhook-world.js";
 const OWNER = "node/1";
 const PLACES = 64;
 const [HERE, ELSEWHERE] = ["http://127.0.0.1:9", "http://127.0.0.1:10"] as const;
+const PLACE = `${HERE}/in`;
 const ROUNDS_MAX = 20;
 
 /**
@@ -92,7 +93,8 @@ export const ACTS: Readonly<Record<string, Act>> = {
   "leases of the dead are freed": (sql) => freeDeliveries(sql, "node/4", []),
   "its receiver moves": lead(ELSEWHERE),
   "it is to be pulled": lead(null),
-  "it is switched off": (sql, { subscription }) => disableSubscription(sql, subscription, "gone", stamp()),
+  "it is switched off": (sql, { subscription }) =>
+    disableSubscription(sql, { subscriptionId: subscription, url: PLACE }, "gone", stamp()),
   "it is deleted": (sql, scene) => removeSubscription(sql, namedOf(scene), systemClock.now(), stamp()),
   "a dead letter is repeated": (sql, scene) => repeatDelivery(sql, namedOf(scene).owner, scene.dead),
   "it is tested": (sql, scene) =>
@@ -214,7 +216,7 @@ export class Races {
   async #scene(): Promise<Scene> {
     const { db, firm: makeFirm, subscribe, happenTogether } = this.#world;
     const firm = await makeFirm();
-    const { id: subscription } = await subscribe(firm, `${HERE}/in`);
+    const { id: subscription } = await subscribe(firm, PLACE);
     const documentId = randomUUID();
     const [given = ""] = await happenTogether(firm, ["document.sent"]);
     const two = await happenTogether(firm, ["document.sent", "document.delivered"], documentId);
