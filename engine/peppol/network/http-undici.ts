@@ -36,7 +36,7 @@ class Line {
   readonly client: Client;
   /** Whether the call under way is not the first one on its connection. */
   isReused = false;
-  /** What its answers tell of it: to read a certificate costs as much as a call. */
+  /** What its answers tell of it. */
   facts: Connection = { address: undefined, tlsVersion: undefined, tlsCertificateSha256: undefined };
   #socket: Socket | undefined;
 
