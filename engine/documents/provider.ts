@@ -1,7 +1,7 @@
 /** Ourselves as a service provider: what statuses, responses and reports say of us, and how their messages are made. */
 import { randomUUID } from "node:crypto";
 
-import type { Clock } from "../base/clock.js";
+import type { Clock, Instant } from "../base/clock.js";
 import { newId, newMessageId } from "../base/ids.js";
 import type { FirmId, ParticipantId } from "../base/ids.js";
 import { providerOfSeat } from "../peppol/seats.js";
@@ -47,6 +47,8 @@ interface MessageParts {
   readonly documentTypeId: string;
   readonly processId: string;
   readonly payload: Buffer;
+  /** When it was said; the instant inside the message, where it has one. @default now */
+  readonly createdAt?: Instant;
 }
 
 /** A message ready to be stored; MessageId and InstanceIdentifier are fixed here for all its attempts. */
@@ -54,7 +56,7 @@ export async function newServiceMessage(
   ports: { readonly sealer: Sealer; readonly clock: Clock },
   parts: MessageParts,
 ): Promise<NewServiceMessage> {
-  const { payload, id = newId(ports.clock), firmId, about, note, ...rest } = parts;
+  const { payload, id = newId(ports.clock), firmId, about, note, createdAt = ports.clock.now(), ...rest } = parts;
   const sealer = await ports.sealer.forFirm(firmId);
   const { sha256, sealed } = await packPayload(sealer, id, payload);
   return {
@@ -68,6 +70,6 @@ export async function newServiceMessage(
     payloadKeyId: sealer.keyId,
     payloadSealed: sealed,
     payloadSha256: sha256,
-    createdAt: ports.clock.now(),
+    createdAt,
   };
 }

@@ -92,10 +92,11 @@ function messageOf(
   issues: readonly MlsIssue[],
 ): Promise<NewServiceMessage> {
   const id = newId(ports.clock);
+  const now = ports.clock.now();
   const failures = issues.filter(({ reason }) => reason !== "BW").length;
   const payload = buildMls({
     id,
-    issuedAt: ports.clock.now(),
+    issuedAt: now,
     sender: participantParts(ports.provider.participant).value,
     receiver: participantParts(duty.receiver).value,
     code,
@@ -116,6 +117,7 @@ function messageOf(
     documentTypeId: MLS_DOCUMENT_TYPE,
     processId: MLS_PROCESS,
     payload,
+    createdAt: now,
   });
 }
 

@@ -135,8 +135,9 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
   const code: ResponseCode = RESPONSE_OF_STATUS[request.status];
   const note = request.note?.trim() === "" ? undefined : request.note?.trim();
   for (let i = 0; i < LIMITS.stale_version_retries; i += 1) {
-    const now = ports.clock.now();
     const earlier = await orTemporary(listServiceMessages(ports.sql, request.documentId, "invoice_response"));
+    // After the look, so that an answer is never older than one that it has seen.
+    const now = ports.clock.now();
     const last = earlier.at(-1);
     if (last?.code === code && last.note === note && !isLostResponse(last.status)) {
       // The answers of a firm are found by its document: another firm's request must not see them.
@@ -165,6 +166,7 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
       documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE,
       processId: INVOICE_RESPONSE_PROFILE,
       payload,
+      createdAt: now,
     });
     // Two answers at once take one number: the second looks again.
     if (!(await orTemporary(addServiceMessage(ports.sql, message)))) continue;

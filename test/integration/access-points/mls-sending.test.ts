@@ -878,6 +878,21 @@ test.each(Object.entries(RESPONSE_OF_STATUS))(
   },
 );
 
+test("an answer was given at one instant, whoever tells of it: the message in whole seconds, the reply and the list", async () => {
+  const id = await receiveAndJudge(arriving());
+  let reads = 0;
+  // A second goes by between any two looks, as it may between reading an invoice and storing what answers it.
+  const slow = { ...clock, now: () => clock.now() + (reads += 1) * 1_500 };
+  const { response } = await respond({ ...respondPorts(), clock: slow }, request(id));
+  await pass(db.sql, clock, 60_000);
+  await settle();
+  const told = invoiceResponseIn(handed[0]?.payload ?? Buffer.alloc(0));
+  if (typeof told === "string") throw new Error(told);
+  const respondedAt = Date.parse(response.respondedAt);
+  expect(told.issuedAt).toBe(respondedAt - (respondedAt % 1_000));
+  expect(await readResponse(db.sql, id)).toMatchObject({ respondedAt: response.respondedAt });
+});
+
 test("the answer names its addressee as the document does, also in a large one and in self-billing, where the buyer is the sender", async () => {
   const large = Buffer.from(
     sampleInvoice({
