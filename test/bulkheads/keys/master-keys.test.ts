@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
+import type { Clock } from "../../../engine/base/clock.js";
 import type { Config } from "../../../engine/base/config.js";
 import { createCursors } from "../../../engine/base/cursors.js";
 import { listMasterKeys, MasterKeyError, openKeyring } from "../../../engine/storage/keyring/keyring.js";
@@ -35,7 +36,10 @@ describe("the ring of master keys", () => {
     await db.sql`truncate master_key, payload, signing_key`;
   });
 
-  const open = (...given: readonly [Buffer, ...Buffer[]]): Promise<Keyring> => openKeyring(db.sql, given, systemClock);
+  // Keys are listed in the order in which they were made, of which each is a moment after the one before.
+  let opened = 0;
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + (opened += 1) };
+  const open = (...given: readonly [Buffer, ...Buffer[]]): Promise<Keyring> => openKeyring(db.sql, given, clock);
   const sealPayload = async (sealer: Sealer): Promise<string> => {
     const id = randomUUID();
     await db.sql`

@@ -208,11 +208,13 @@ describe("a running engine takes every kind of hostile document", () => {
       collect();
       return rss();
     };
-    // The first rounds fill what is kept on purpose: pools, caches, the heap that the allocator does not give back.
-    for (let i = 0; i < 3; i += 1) await round();
-    const before = await round();
-    for (let i = 0; i < 4; i += 1) await round();
-    expect(((await round()) - before) / 1e6).toBeLessThan(100);
+    const rounds: number[] = [];
+    for (let i = 0; i < 9; i += 1) rounds.push(await round());
+    // The first rounds fill what is kept on purpose: pools, caches, the heap that the allocator does not give back. What it
+    // keeps goes up and down by tens of megabytes from one round to the next; what is left behind only goes up.
+    const before = Math.max(...rounds.slice(2, 4));
+    const after = Math.min(...rounds.slice(6));
+    expect((after - before) / 1e6).toBeLessThan(60);
     await expectHealthy();
   });
 });
