@@ -5,12 +5,14 @@ import { cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 
 import { isoInstant, systemClock } from "../engine/base/clock.js";
-import { machineTime, stolenShare } from "./cpu.js";
+import { machineTime, processorInfo, processorName, stolenShare } from "./cpu.js";
 import { readKept } from "./report/kept.js";
 import type { PastRun } from "./report/kept.js";
 
 /** Runs that a file keeps beside the last one: enough to see how far they lie apart. */
 const EARLIER_MAX = 4;
+/** Runs that it keeps of other processors, which do not compare with these. */
+const ELSEWHERE_MAX = 5;
 /** How busy the machine was before this process had done anything. */
 const LOAD_BEFORE = Math.round((loadavg()[0] ?? 0) * 100) / 100;
 
@@ -151,14 +153,23 @@ function earlierIn(file: string): readonly PastRun[] {
   if (!existsSync(file)) return [];
   const { at, commit: of, load, machine, figures, earlier } = readKept(readFileSync(file, "utf8"));
   const where = { ...(load === undefined ? {} : { load }), ...(machine === undefined ? {} : { machine }) };
-  return [{ at, commit: of, ...where, figures }, ...earlier].slice(0, EARLIER_MAX);
+  return [{ at, commit: of, ...where, figures }, ...earlier];
+}
+
+/** Of the runs before one on such a processor, the last first, those that are kept. */
+export function beside(cpu: string, runs: readonly PastRun[]): readonly PastRun[] {
+  const isHere = ({ machine }: PastRun): boolean => machine === undefined || machine.cpu === cpu;
+  const here = runs.filter(isHere).slice(0, EARLIER_MAX);
+  const elsewhere = runs.filter((run) => !isHere(run)).slice(0, ELSEWHERE_MAX);
+  return runs.filter((run) => here.includes(run) || elsewhere.includes(run));
 }
 
 /** Writes the figures, what they were measured on, and those of the runs before. @returns the file */
 export function keep(bench: Bench, options: BenchOptions, figures: readonly Figure[], folder: string): string {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${bench.name}.json`);
-  const machine = { cpu: cpus()[0]?.model ?? "unknown", cores: cpus().length, memory_gb: Math.round(totalmem() / 1e9) };
+  const cpu = processorName(cpus()[0]?.model ?? "unknown", processorInfo());
+  const machine = { cpu, cores: cpus().length, memory_gb: Math.round(totalmem() / 1e9) };
   const run = {
     name: bench.name,
     question: bench.question,
@@ -169,7 +180,7 @@ export function keep(bench: Bench, options: BenchOptions, figures: readonly Figu
     load: LOAD_BEFORE,
     seconds: options.seconds,
     figures,
-    earlier: earlierIn(file),
+    earlier: beside(cpu, earlierIn(file)),
   };
   writeFileSync(file, `${JSON.stringify(run, null, 2)}\n`);
   return file;

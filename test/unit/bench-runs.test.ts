@@ -1,8 +1,9 @@
 /** What several runs of one benchmark say together. */
 import { expect, test } from "vitest";
 
-import { stolenShare } from "../../bench/cpu.js";
-import { acrossRuns, measureOnce, table } from "../../bench/runner.js";
+import { processorName, stolenShare } from "../../bench/cpu.js";
+import { acrossRuns, beside, measureOnce, table } from "../../bench/runner.js";
+import type { PastRun } from "../../bench/report/kept.js";
 import type { Bench, BenchOptions, Figure } from "../../bench/runner.js";
 
 const OPTIONS: BenchOptions = {
@@ -58,4 +59,19 @@ test("a benchmark's figures come with the share of the processors that was stole
     { name: "processors stolen", value: 0.15, unit: "ratio", note: "by other guests of the host" },
   ]);
   expect(await measureOnce(bench, OPTIONS, timeNow)).toEqual(run(200, 0.2, 0));
+});
+
+test("processors of one name are told apart by what makes RSA quick on some of them", () => {
+  expect(processorName("AMD EPYC", "flags\t\t: fpu avx512f avx512ifma sha_ni\n")).toBe("AMD EPYC, AVX-512 IFMA");
+  expect(processorName("AMD EPYC", "flags\t\t: fpu avx512f\n")).toBe("AMD EPYC");
+  expect(processorName("Apple M2", "")).toBe("Apple M2");
+});
+
+test("five runs of another processor stay beside those of this one", () => {
+  const past = (cpu: string, at: number): PastRun => ({
+    ...{ at: String(at), commit: "c", machine: { cpu, cores: 2, memory_gb: 1 }, figures: [] },
+  });
+  const runs = [...[9, 8, 7, 6, 5].map((at) => past("new", at)), ...[4, 3, 2, 1].map((at) => past("old", at))];
+  expect(beside("new", runs).map(({ at }) => at)).toEqual(["9", "8", "7", "6", "4", "3", "2", "1"]);
+  expect(beside("old", runs).map(({ at }) => at)).toEqual(["9", "8", "7", "6", "5", "4", "3", "2", "1"]);
 });
