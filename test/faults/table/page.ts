@@ -93,7 +93,7 @@ function killsOf(title: string, name: string, records: readonly KillRecord[]): s
   const never =
     slow === 0
       ? ""
-      : ` ${slow} of ${kills.length} had no such second, for the backlog was small and the machine, which others used, slower than in the rounds without a kill.`;
+      : ` ${slow} of ${kills.length} had no such second, for what was left of the backlog was delivered too soon to fill one, or slower than in the rounds without a kill.`;
   return [
     `## ${title}\n\nParts of an engine are killed with SIGKILL while ${range(({ backlog }) => backlog)} documents of ${range(({ firms = 40 }) => firms)} firms are on their way; clients send on meanwhile and repeat what was not answered. Accepted are the documents that a client saw a 202 for. The full rate counts from the kill to the first second in which 0.8 of what is usual was delivered; what is usual, also for the longest extra wait, tells the last round without a kill before it.${never} Two cores with a load average of ${range(({ load }) => load)}.\n\n\`KURIER_TEST_KILLS=${kills.length} KURIER_TEST_BACKLOG=${range(({ accepted }) => Math.round(accepted / SENT_SHARE))} KURIER_TEST_RESULTS=${RESULTS}/${name} npm run -s test:faults -- kills\`\n`,
     `${killTable(records)}\n`,
