@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const MB = 1_000_000;
 /** Megabytes of files, with the embedded Postgres and without it. */
 const WHOLE_MAX = 110;
-const WITHOUT_POSTGRES_MAX = 42;
+const WITHOUT_POSTGRES_MAX = 40;
 
 interface Locked {
   readonly dev?: boolean;
@@ -35,7 +35,7 @@ const sizeOf = (paths: readonly string[]): number =>
     .map((path) => octetsOf(join(ROOT, path)))
     .reduce((sum, octets) => sum + octets, 0) / MB;
 
-test("a production install takes at most 110 MB with the embedded Postgres and 42 MB without it", () => {
+test("a production install takes at most 110 MB with the embedded Postgres and 40 MB without it", () => {
   const paths = production.map(([path]) => path);
   const whole = sizeOf(paths);
   expect(whole).toBeGreaterThan(1);

@@ -8,17 +8,87 @@
 import { Agent as PlainAgent, request as plainRequest } from "node:http";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 
 import { BoundedMap } from "../../base/bounded.js";
 import { LIMITS } from "../../base/limits.js";
-import { codeOf, connectionOf, networkFaultOf, notSent } from "./http-call.js";
-import type { Exchanged, HttpCall, HttpFault, HttpAnswered, HttpResult } from "./http-call.js";
-import { createLines } from "./http-undici.js";
 import { guardedLookup, OUTBOUND_USES, parseOutboundUrl, systemResolve } from "./outbound-address.js";
 import type { OutboundPolicy, OutboundUrl, OutboundUse, Resolve } from "./outbound-address.js";
 
-export type { HttpCall, HttpFault, HttpResult } from "./http-call.js";
+/** One request and the bounds of its answer. */
+export interface HttpCall {
+  readonly method: "GET" | "POST" | "PUT";
+  readonly url: string;
+  /** Decides which schemes and ports are allowed, and whether the connection is kept for the next call. */
+  readonly use: OutboundUse;
+  /** The same URL, when it has been checked already. */
+  readonly target?: OutboundUrl;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  /** Octets of the answer's body; a longer answer ends the call. */
+  readonly bytes_max: number;
+  /** Whether a longer answer is read no further instead, and counts with its beginning. @default false */
+  readonly cut?: boolean;
+  /** Connection, request and answer together. @default LIMITS.outbound_total_ms */
+  readonly timeout_ms?: number;
+  /** Certificate and key, both PEM, for a server that asks who we are. */
+  readonly identity?: { readonly cert: string; readonly key: string };
+  readonly signal?: AbortSignal;
+  /**
+   * Called when a connection stands and the first octet goes out; again when the request is made anew on another one.
+   */
+  readonly onSending?: () => void;
+}
+
+/** Every reason why a call can end without a response. */
+export const HTTP_FAULTS = [
+  "bad_url",
+  "address_refused",
+  "name_unknown",
+  "connect_refused",
+  "connect_timeout",
+  "tls",
+  "reset",
+  "timeout",
+  "too_large",
+  "aborted",
+  "protocol",
+] as const;
+/** Why a call ended without a response. */
+export type HttpFault = (typeof HTTP_FAULTS)[number];
+
+/** The connection that a response came over; the TLS members are undefined for plain HTTP. */
+interface Connection {
+  /** The address that was connected to. */
+  readonly address: string | undefined;
+  /** `TLSv1.3`. */
+  readonly tlsVersion: string | undefined;
+  /** SHA-256 of the server's certificate, hex. */
+  readonly tlsCertificateSha256: string | undefined;
+}
+
+interface HttpResponse {
+  readonly kind: "response";
+  readonly status: number;
+  readonly contentType: string;
+  /** The header Retry-After as it came. */
+  readonly retryAfter?: string;
+  readonly body: Buffer;
+  readonly connection: Connection;
+}
+
+interface HttpFailed {
+  readonly kind: "failed";
+  readonly fault: HttpFault;
+  /** A short code of ours or of the system, such as `ECONNREFUSED`; never text of the peer. */
+  readonly code: string;
+  /** Whether the whole request was handed to the system, so that the peer may have it. */
+  readonly uploaded: boolean;
+}
+
+/** What came of a call: the response, whatever its status, or the fault that prevented one. */
+export type HttpResult = HttpResponse | HttpFailed;
 
 /** Makes one call. Never throws. */
 export type Http = (call: HttpCall) => Promise<HttpResult>;
@@ -53,9 +123,6 @@ export function createHttpClient(options: HttpOptions): HttpClient {
   } as const;
   const plain = new PlainAgent(pool);
   const tls = new TlsAgent(pool);
-  const lines = createLines({ resolve, ca: options.ca, connectTimeout_ms });
-  // Origins whose answers undici does not understand.
-  const odd = new BoundedMap<string, true>(LIMITS.outbound_urls_known_max);
   // Most calls go to the same few URLs, and reading one is an eighth of what such a call costs.
   const known = new BoundedMap<string, OutboundUrl>(LIMITS.outbound_urls_known_max);
   const targetOf = (url: string, use: OutboundUse): ReturnType<typeof parseOutboundUrl> => {
@@ -89,21 +156,23 @@ export function createHttpClient(options: HttpOptions): HttpClient {
       if (target.kind === "refused")
         return notSent(target.fault === "address" ? "address_refused" : "bad_url", target.fault);
       if (call.signal?.aborted === true) return notSent("aborted", "ABORTED");
-      const { origin } = target.url;
-      const isFrequent = OUTBOUND_USES[call.use].client === "undici" && !odd.has(origin);
-      const byNode = (): Promise<Exchanged> => exchange(begin(target, call), call, connectTimeout_ms);
-      const { result, again } = await (isFrequent ? lines.exchange(target, call) : byNode());
-      if (again === undefined) return result;
-      if (again === "by_node") odd.set(origin, true);
+      const first = await exchange(begin(target, call), call, connectTimeout_ms);
       // A peer that closes a kept connection has not read the request, so that it is made once more on a new one.
-      return (await (isFrequent && again === "anew" ? lines.exchange(target, call, true) : byNode())).result;
+      return first.stale ? (await exchange(begin(target, call), call, connectTimeout_ms)).result : first.result;
     },
     close: () => {
-      lines.close();
       plain.destroy();
       tls.destroy();
     },
   };
+}
+
+const notSent = (fault: HttpFault, code: string): HttpFailed => ({ kind: "failed", fault, code, uploaded: false });
+
+interface Exchanged {
+  readonly result: HttpResult;
+  /** Whether it failed because a kept connection had ended. */
+  readonly stale: boolean;
 }
 
 /** Sends a request and collects its response within the bounds. */
@@ -113,14 +182,14 @@ function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: nu
     // Nothing of the request leaves before the handshake is over, but a handshake that breaks ends the stream as if it
     // had.
     let established = false;
-    const finish = (result: HttpResult, again?: Exchanged["again"]): void => {
+    const finish = (result: HttpResult, stale = false): void => {
       clearTimeout(total);
       clearTimeout(connecting);
       call.signal?.removeEventListener("abort", aborted);
-      settle(again === undefined ? { result } : { result, again });
+      settle({ result, stale });
     };
-    const fail = (fault: HttpFault, code = fault.toUpperCase(), again?: Exchanged["again"]): void => {
-      finish({ kind: "failed", fault, code, uploaded: established && outgoing.writableFinished }, again);
+    const fail = (fault: HttpFault, code = fault.toUpperCase(), stale = false): void => {
+      finish({ kind: "failed", fault, code, uploaded: established && outgoing.writableFinished }, stale);
       outgoing.destroy();
     };
     const aborted = (): void => {
@@ -148,8 +217,8 @@ function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: nu
     });
     outgoing.on("error", (error) => {
       const code = codeOf(error);
-      const fault = networkFaultOf(code);
-      fail(fault, code, fault === "reset" && outgoing.reusedSocket ? "anew" : undefined);
+      const fault = faultOf(code);
+      fail(fault, code, fault === "reset" && outgoing.reusedSocket);
     });
     outgoing.on("response", (response) => {
       collect(response, call, finish, (fault) => {
@@ -163,7 +232,7 @@ function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: nu
 function collect(
   response: IncomingMessage,
   { bytes_max, cut = false }: HttpCall,
-  finish: (result: HttpAnswered) => void,
+  finish: (result: HttpResponse) => void,
   fail: (fault: HttpFault) => void,
 ): void {
   const connection = connectionOf(response.socket);
@@ -174,7 +243,7 @@ function collect(
   // Bounded by bytes_max.
   const chunks: Buffer[] = [];
   let received = 0;
-  const answered = (body: Buffer): HttpAnswered => {
+  const answered = (body: Buffer): HttpResponse => {
     const retryAfter = response.headers["retry-after"];
     return {
       kind: "response",
@@ -202,4 +271,39 @@ function collect(
     if (!response.complete) fail("reset");
     else finish(answered(Buffer.concat(chunks)));
   });
+}
+
+function connectionOf(socket: Socket): Connection {
+  const tls = socket instanceof TLSSocket ? socket : undefined;
+  return {
+    address: socket.remoteAddress,
+    tlsVersion: tls?.getProtocol() ?? undefined,
+    tlsCertificateSha256: tls?.getPeerCertificate().fingerprint256?.replaceAll(":", "").toLowerCase(),
+  };
+}
+
+const FAULT_OF_CODE: Readonly<Record<string, HttpFault>> = {
+  EADDRESSREFUSED: "address_refused",
+  ENOTFOUND: "name_unknown",
+  EAI_AGAIN: "name_unknown",
+  EAI_FAIL: "name_unknown",
+  EAI_NODATA: "name_unknown",
+  ECONNREFUSED: "connect_refused",
+  EHOSTUNREACH: "connect_refused",
+  ENETUNREACH: "connect_refused",
+  EADDRNOTAVAIL: "connect_refused",
+  ECONNRESET: "reset",
+  EPIPE: "reset",
+  ECONNABORTED: "reset",
+  ETIMEDOUT: "connect_timeout",
+};
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "ERROR";
+
+function faultOf(code: string): HttpFault {
+  const known = FAULT_OF_CODE[code];
+  if (known !== undefined) return known;
+  if (code.startsWith("HPE_")) return "protocol";
+  return /CERT|TLS|SSL|SIGNATURE|ALTNAME|SELF_SIGNED|EPROTO/.test(code) ? "tls" : "reset";
 }

@@ -16,26 +16,24 @@ import { LIMITS } from "../../base/limits.js";
 /** What an address is wanted for. */
 export const OUTBOUND_USES = {
   /** Access points: many messages go to the same few. @source design/as4.md section 13: port 443, TLS */
-  as4: { schemes: ["https:"], ports: [443], keepsConnections: true, client: "node" },
-  smp: { schemes: ["https:"], ports: [443], keepsConnections: false, client: "node" },
+  as4: { schemes: ["https:"], ports: [443], keepsConnections: true },
+  smp: { schemes: ["https:"], ports: [443], keepsConnections: false },
   /** The management interface of the SML, where each call proves who we are with the certificate of that moment. */
-  sml: { schemes: ["https:"], ports: [443], keepsConnections: false, client: "node" },
+  sml: { schemes: ["https:"], ports: [443], keepsConnections: false },
   /** The directory of companies that the operator has configured. */
-  directory: { schemes: ["https:"], ports: [443], keepsConnections: true, client: "node" },
+  directory: { schemes: ["https:"], ports: [443], keepsConnections: true },
   /** The SMP of somebody else in which the operator puts participants. */
-  registry: { schemes: ["https:"], ports: [443], keepsConnections: false, client: "node" },
+  registry: { schemes: ["https:"], ports: [443], keepsConnections: false },
   /** OCSP and CRL services: their answers are signed, and they are plain HTTP by custom. */
-  revocation: { schemes: ["http:", "https:"], ports: [80, 443], keepsConnections: false, client: "node" },
+  revocation: { schemes: ["http:", "https:"], ports: [80, 443], keepsConnections: false },
   /** Receivers of events, which firms and integrators name: theirs is any port, behind TLS and a public address. */
-  webhook: { schemes: ["https:"], ports: "any", keepsConnections: true, client: "undici" },
+  webhook: { schemes: ["https:"], ports: "any", keepsConnections: true },
 } as const satisfies Record<string, OutboundUseRow>;
 
 interface OutboundUseRow {
   readonly schemes: readonly string[];
   readonly ports: readonly number[] | "any";
   readonly keepsConnections: boolean;
-  /** By what calls are made: undici spends less, node:http tells more of what became of a call. */
-  readonly client: "node" | "undici";
 }
 /** What an address is wanted for. */
 export type OutboundUse = keyof typeof OUTBOUND_USES;

@@ -15,7 +15,6 @@ const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [/^nodemailer$/, /^engine\/identity\/people\/mail\.ts$/],
   [/^prom-client$/, /^engine\/base\/metrics\.ts$/],
   [/^node:(http|https|http2)$/, /^gateway\/http\/server-(node|uws)\.ts$|^engine\/peppol\/network\/http\.ts$/],
-  [/^undici(\/|$)/, /^engine\/peppol\/network\/(http-undici|undici-client\.d)\.ts$/],
   [/^node:child_process$/, /^engine\/embedded\//],
   [/^node:(dns|dns\/promises)$/, /^engine\/peppol\/network\//],
   [

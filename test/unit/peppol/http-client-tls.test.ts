@@ -162,26 +162,14 @@ describe("servers that do not prove their name", () => {
     expect(
       await lookups({ method: "GET", url: peer.url, use: "smp", bytes_max: 1_000, timeout_ms: 5_000 }),
     ).toMatchObject({ kind: "failed", fault: "tls", uploaded: false });
-    // Receivers of events are called by a client of its own.
-    expect(
-      await lookups({ method: "POST", url: peer.url, use: "webhook", bytes_max: 1_000, timeout_ms: 5_000 }),
-    ).toMatchObject({ kind: "failed", fault: "tls", uploaded: false });
     expect(peer.bodies).toEqual([]);
   });
 
-  test.each(["smp", "webhook"] as const)("the answer of a server that proves its name is read, for %s", async (use) => {
-    const leaf = host();
-    const peer = await serve(secure(identity(leaf)));
-    // The second call to a receiver of events goes over the connection of the first.
-    for (let call = 0; call < 2; call += 1)
-      expect(await lookups({ method: "GET", url: peer.url, use, bytes_max: 1_000, timeout_ms: 5_000 })).toMatchObject({
-        kind: "response",
-        status: 200,
-        connection: {
-          tlsVersion: "TLSv1.3",
-          tlsCertificateSha256: createHash("sha256").update(leaf.certificate).digest("hex"),
-        },
-      });
+  test("the answer of a server that proves its name is read", async () => {
+    const peer = await serve(secure(identity(host())));
+    expect(
+      await lookups({ method: "GET", url: peer.url, use: "smp", bytes_max: 1_000, timeout_ms: 5_000 }),
+    ).toMatchObject({ kind: "response", status: 200 });
   });
 });
 

@@ -1,7 +1,4 @@
-/**
- * The client towards hosts that others named: what a bad peer can do to it is in a closed list, and nothing else happens;
- * by node:http and by undici alike.
- */
+/** The client towards access points: what a bad peer can do to it is in a closed list, and nothing else happens. */
 import { createServer as createHttpServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
@@ -10,7 +7,6 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { createHttpClient } from "../../../engine/peppol/network/http.js";
 import type { HttpClient, HttpResult, HttpCall } from "../../../engine/peppol/network/http.js";
-import { OUTBOUND_USES } from "../../../engine/peppol/network/outbound-address.js";
 
 let client: HttpClient;
 const ends: (() => void)[] = [];
@@ -47,273 +43,6 @@ const serveRaw = (handler: (socket: Socket) => void): Promise<string> =>
     }),
   );
 
-describe.each(["as4", "webhook"] as const)("for %s", (use) => {
-  const post = (url: string, changes: Partial<HttpCall> = {}): Promise<HttpResult> =>
-    client.request({
-      method: "POST",
-      use,
-      url,
-      headers: { "content-type": "text/plain" },
-      body: Buffer.from("the message"),
-      bytes_max: 1_000,
-      timeout_ms: 2_000,
-      ...changes,
-    });
-
-  describe("an answer", () => {
-    test("an answer comes back whole, with the length announced and the content type sent", async () => {
-      const seen: (string | undefined)[] = [];
-      const url = await serve((request, response) => {
-        const chunks: Buffer[] = [];
-        request
-          .on("data", (chunk: Buffer) => chunks.push(chunk))
-          .on("end", () => {
-            seen.push(
-              request.headers["content-type"],
-              request.headers["content-length"],
-              Buffer.concat(chunks).toString(),
-            );
-            response.writeHead(202, { "content-type": "application/soap+xml" }).end("the answer");
-          });
-      });
-      expect(await post(url)).toMatchObject({
-        kind: "response",
-        status: 202,
-        contentType: "application/soap+xml",
-        body: Buffer.from("the answer"),
-      });
-      expect(seen).toEqual(["text/plain", "11", "the message"]);
-    });
-
-    test("two messages share one connection", async () => {
-      const ports = new Set<number | undefined>();
-      const url = await serve((request, response) => {
-        ports.add(request.socket.remotePort);
-        request.resume().on("end", () => {
-          response.end("ok");
-        });
-      });
-      await post(url);
-      await post(url);
-      expect(ports.size).toBe(1);
-    });
-
-    test("a kept connection that the peer has closed is replaced without a failure", async () => {
-      let connections = 0;
-      const url = await serveRaw((socket) => {
-        connections += 1;
-        let first = true;
-        socket.on("data", () => {
-          if (first) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
-          else socket.resetAndDestroy();
-          first = false;
-        });
-      });
-      expect(await post(url)).toMatchObject({ kind: "response" });
-      expect(await post(url)).toMatchObject({ kind: "response" });
-      expect(connections).toBe(2);
-    });
-
-    test("a redirect is an answer like any other: it is not followed", async () => {
-      let hits = 0;
-      const url = await serve((request, response) => {
-        hits += 1;
-        request.resume().on("end", () => {
-          response.writeHead(307, { location: "/elsewhere" }).end();
-        });
-      });
-      expect(await post(url)).toMatchObject({ kind: "response", status: 307 });
-      expect(hits).toBe(1);
-    });
-
-    test("an answer that is cut counts with its beginning, and its connection is not kept", async () => {
-      const ports = new Set<number | undefined>();
-      const url = await serve((request, response) => {
-        ports.add(request.socket.remotePort);
-        request.resume().on("end", () => {
-          response.end(Buffer.alloc(100_000, "x"));
-        });
-      });
-      for (let call = 0; call < 2; call += 1)
-        expect(await post(url, { bytes_max: 10, cut: true })).toMatchObject({
-          status: 200,
-          body: Buffer.from("x".repeat(10)),
-        });
-      expect(ports.size).toBe(2);
-    });
-
-    test("an answer after a 100 that nobody asked for, and after a 103, is the answer", async () => {
-      const url = await serveRaw((socket) => {
-        socket.on("data", () => {
-          socket.write("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n");
-          socket.write("HTTP/1.1 204 No Content\r\nretry-after: 7\r\n\r\n");
-        });
-      });
-      for (let call = 0; call < 2; call += 1)
-        expect(await post(url)).toMatchObject({
-          kind: "response",
-          status: 204,
-          retryAfter: "7",
-          body: Buffer.alloc(0),
-        });
-    });
-
-    test("answers without a length and in pieces are whole", async () => {
-      const url = await serveRaw((socket) => {
-        socket.on("data", () => {
-          socket.end("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n");
-        });
-      });
-      expect(await post(url)).toMatchObject({ status: 200, body: Buffer.from("abc") });
-      const untilTheEnd = await serveRaw((socket) => {
-        socket.on("data", () => {
-          socket.end("HTTP/1.0 200 OK\r\n\r\nabc");
-        });
-      });
-      expect(await post(untilTheEnd)).toMatchObject({ status: 200, body: Buffer.from("abc") });
-    });
-
-    test("calls at once have a connection each, and none is mistaken for another", async () => {
-      const url = await serve((request, response) => {
-        request.resume().on("end", () => {
-          setImmediate(() => response.end(request.url));
-        });
-      });
-      for (let round = 0; round < 3; round += 1) {
-        const paths = Array.from({ length: 20 }, (_, n) => `/as4/${round}?n=${n}`);
-        const answers = await Promise.all(paths.map((path) => post(new URL(path, url).href)));
-        expect(answers.map((answer) => (answer.kind === "response" ? answer.body.toString() : answer.fault))).toEqual(
-          paths,
-        );
-      }
-    });
-
-    test("a connection that does not come about in its time is given up, long before the call's own time is over", async () => {
-      const own = createHttpClient({
-        policy: { allowLoopback: true, ownOrigins: [] },
-        resolve: () => new Promise(() => undefined),
-        connectTimeout_ms: 50,
-      });
-      ends.push(own.close);
-      const call = { method: "POST", use, url: "http://localhost:1/", bytes_max: 10, timeout_ms: 60_000 } as const;
-      expect(await own.request(call)).toMatchObject({
-        ...{ kind: "failed", fault: "connect_timeout", code: "CONNECT_TIMEOUT", uploaded: false },
-      });
-    });
-
-    test("a name is resolved again for each connection, and one that has moved to a private address is refused", async () => {
-      const addresses = [["127.0.0.1"], ["10.0.0.1"]];
-      const own = createHttpClient({
-        policy: { allowLoopback: true, ownOrigins: [] },
-        resolve: () => Promise.resolve(addresses.shift() ?? []),
-      });
-      ends.push(own.close);
-      const url = await serve((request, response) => {
-        request.resume().on("end", () => {
-          response.writeHead(200, { connection: "close" }).end();
-        });
-      });
-      const call = { method: "POST", use, url: url.replace("127.0.0.1", "localhost"), bytes_max: 10 } as const;
-      expect(await own.request(call)).toMatchObject({ kind: "response", status: 200 });
-      expect(await own.request(call)).toMatchObject({ kind: "failed", fault: "address_refused", uploaded: false });
-    });
-  });
-
-  describe("a peer that misbehaves", () => {
-    test("a peer that misbehaves refuses the connection: nothing was transmitted", async () => {
-      const url = await serve(() => undefined);
-      for (const end of ends.splice(0)) end();
-      expect(await post(url)).toMatchObject({ kind: "failed", fault: "connect_refused", uploaded: false });
-    });
-
-    test("a peer that misbehaves hangs after it has the message: the message may be there", async () => {
-      const url = await serve((request) => {
-        request.resume();
-      });
-      expect(await post(url, { timeout_ms: 200 })).toMatchObject({ kind: "failed", fault: "timeout", uploaded: true });
-    });
-
-    test("a peer that misbehaves hangs in the middle of its answer", async () => {
-      const url = await serveRaw((socket) => {
-        socket.on("data", () => {
-          socket.write("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf");
-        });
-      });
-      expect(await post(url, { timeout_ms: 200 })).toMatchObject({ kind: "failed", fault: "timeout", uploaded: true });
-    });
-
-    test("a peer that misbehaves resets after the upload: the message may be there", async () => {
-      const url = await serveRaw((socket) => {
-        socket.on("data", () => {
-          socket.resetAndDestroy();
-        });
-      });
-      expect(await post(url)).toMatchObject({ kind: "failed", fault: "reset", uploaded: true });
-    });
-
-    test("a peer that misbehaves breaks its answer off", async () => {
-      const url = await serveRaw((socket) => {
-        socket.on("data", () => {
-          socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf");
-        });
-      });
-      expect(await post(url)).toMatchObject({ kind: "failed", fault: "reset", uploaded: true });
-    });
-
-    test("a peer that misbehaves answers more than may be read", async () => {
-      const url = await serve((request, response) => {
-        request.resume().on("end", () => {
-          response.end(Buffer.alloc(2_000));
-        });
-      });
-      expect(await post(url)).toMatchObject({ kind: "failed", fault: "too_large", uploaded: true });
-    });
-
-    test("a peer that misbehaves never ends its headers", async () => {
-      const url = await serveRaw((socket) => {
-        socket.on("data", () => {
-          socket.write(`HTTP/1.1 200 OK\r\n${"x: y\r\n".repeat(10_000)}`);
-        });
-      });
-      expect(await post(url)).toMatchObject({ kind: "failed", fault: "protocol" });
-    });
-
-    test("a peer that misbehaves speaks no HTTP", async () => {
-      const url = await serveRaw((socket) => {
-        socket.on("data", () => {
-          socket.end("220 mail.example ESMTP\r\n");
-        });
-      });
-      expect(await post(url)).toMatchObject({ kind: "failed", fault: "protocol" });
-    });
-  });
-
-  describe("what we end ourselves", () => {
-    test("an abort ends the exchange at once", async () => {
-      const abort = new AbortController();
-      const url = await serve((request) => {
-        request.resume().on("end", () => {
-          abort.abort();
-        });
-      });
-      expect(await post(url, { signal: abort.signal })).toMatchObject({
-        kind: "failed",
-        fault: "aborted",
-        uploaded: true,
-      });
-      expect(await post(url, { signal: abort.signal })).toMatchObject({
-        kind: "failed",
-        fault: "aborted",
-        uploaded: false,
-      });
-    });
-  });
-});
-
-test("each of the two clients is the one of a use", () => {
-  expect([OUTBOUND_USES.as4.client, OUTBOUND_USES.webhook.client]).toEqual(["node", "undici"]);
-});
-
 const post = (url: string, changes: Partial<HttpCall> = {}): Promise<HttpResult> =>
   client.request({
     method: "POST",
@@ -326,7 +55,105 @@ const post = (url: string, changes: Partial<HttpCall> = {}): Promise<HttpResult>
     ...changes,
   });
 
-describe("by node:http alone", () => {
+describe("an answer", () => {
+  test("an answer comes back whole, with the length announced and the content type sent", async () => {
+    const seen: (string | undefined)[] = [];
+    const url = await serve((request, response) => {
+      const chunks: Buffer[] = [];
+      request
+        .on("data", (chunk: Buffer) => chunks.push(chunk))
+        .on("end", () => {
+          seen.push(
+            request.headers["content-type"],
+            request.headers["content-length"],
+            Buffer.concat(chunks).toString(),
+          );
+          response.writeHead(202, { "content-type": "application/soap+xml" }).end("the answer");
+        });
+    });
+    expect(await post(url)).toMatchObject({
+      kind: "response",
+      status: 202,
+      contentType: "application/soap+xml",
+      body: Buffer.from("the answer"),
+    });
+    expect(seen).toEqual(["text/plain", "11", "the message"]);
+  });
+
+  test("two messages share one connection", async () => {
+    const ports = new Set<number | undefined>();
+    const url = await serve((request, response) => {
+      ports.add(request.socket.remotePort);
+      request.resume().on("end", () => {
+        response.end("ok");
+      });
+    });
+    await post(url);
+    await post(url);
+    expect(ports.size).toBe(1);
+  });
+
+  test("a kept connection that the peer has closed is replaced without a failure", async () => {
+    let connections = 0;
+    const url = await serveRaw((socket) => {
+      connections += 1;
+      let first = true;
+      socket.on("data", () => {
+        if (first) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+        else socket.resetAndDestroy();
+        first = false;
+      });
+    });
+    expect(await post(url)).toMatchObject({ kind: "response" });
+    expect(await post(url)).toMatchObject({ kind: "response" });
+    expect(connections).toBe(2);
+  });
+
+  test("a redirect is an answer like any other: it is not followed", async () => {
+    let hits = 0;
+    const url = await serve((request, response) => {
+      hits += 1;
+      request.resume().on("end", () => {
+        response.writeHead(307, { location: "/elsewhere" }).end();
+      });
+    });
+    expect(await post(url)).toMatchObject({ kind: "response", status: 307 });
+    expect(hits).toBe(1);
+  });
+});
+
+describe("a peer that misbehaves", () => {
+  test("a peer that misbehaves refuses the connection: nothing was transmitted", async () => {
+    const url = await serve(() => undefined);
+    for (const end of ends.splice(0)) end();
+    expect(await post(url)).toMatchObject({ kind: "failed", fault: "connect_refused", uploaded: false });
+  });
+
+  test("a peer that misbehaves hangs after it has the message: the message may be there", async () => {
+    const url = await serve((request) => {
+      request.resume();
+    });
+    expect(await post(url, { timeout_ms: 200 })).toMatchObject({ kind: "failed", fault: "timeout", uploaded: true });
+  });
+
+  test("a peer that misbehaves hangs in the middle of its answer", async () => {
+    const url = await serveRaw((socket) => {
+      socket.on("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf");
+      });
+    });
+    expect(await post(url, { timeout_ms: 200 })).toMatchObject({ kind: "failed", fault: "timeout", uploaded: true });
+  });
+
+  test("a peer that misbehaves resets after the upload: the message may be there", async () => {
+    const url = await serveRaw((socket) => {
+      socket.on("data", () => {
+        socket.resetAndDestroy();
+      });
+    });
+    expect(await post(url)).toMatchObject({ kind: "failed", fault: "reset", uploaded: true });
+  });
+
   test("a peer that misbehaves resets in the middle of a large upload: it has not got all of it", async () => {
     const url = await serveRaw((socket) => {
       socket.once("data", () => {
@@ -335,6 +162,63 @@ describe("by node:http alone", () => {
     });
     expect(await post(url, { body: Buffer.alloc(64 * 1024 * 1024) })).toMatchObject({
       kind: "failed",
+      uploaded: false,
+    });
+  });
+
+  test("a peer that misbehaves breaks its answer off", async () => {
+    const url = await serveRaw((socket) => {
+      socket.on("data", () => {
+        socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf");
+      });
+    });
+    expect(await post(url)).toMatchObject({ kind: "failed", fault: "reset", uploaded: true });
+  });
+
+  test("a peer that misbehaves answers more than may be read", async () => {
+    const url = await serve((request, response) => {
+      request.resume().on("end", () => {
+        response.end(Buffer.alloc(2_000));
+      });
+    });
+    expect(await post(url)).toMatchObject({ kind: "failed", fault: "too_large", uploaded: true });
+  });
+
+  test("a peer that misbehaves never ends its headers", async () => {
+    const url = await serveRaw((socket) => {
+      socket.on("data", () => {
+        socket.write(`HTTP/1.1 200 OK\r\n${"x: y\r\n".repeat(10_000)}`);
+      });
+    });
+    expect(await post(url)).toMatchObject({ kind: "failed", fault: "protocol" });
+  });
+
+  test("a peer that misbehaves speaks no HTTP", async () => {
+    const url = await serveRaw((socket) => {
+      socket.on("data", () => {
+        socket.end("220 mail.example ESMTP\r\n");
+      });
+    });
+    expect(await post(url)).toMatchObject({ kind: "failed", fault: "protocol" });
+  });
+});
+
+describe("what we end ourselves", () => {
+  test("an abort ends the exchange at once", async () => {
+    const abort = new AbortController();
+    const url = await serve((request) => {
+      request.resume().on("end", () => {
+        abort.abort();
+      });
+    });
+    expect(await post(url, { signal: abort.signal })).toMatchObject({
+      kind: "failed",
+      fault: "aborted",
+      uploaded: true,
+    });
+    expect(await post(url, { signal: abort.signal })).toMatchObject({
+      kind: "failed",
+      fault: "aborted",
       uploaded: false,
     });
   });
