@@ -7,7 +7,8 @@ import type { Duplex } from "node:stream";
 
 /** What of a socket is needed here. */
 interface TimedSocket extends Duplex {
-  setTimeout(ms: number, onSilence: () => void): unknown;
+  readonly connecting: boolean;
+  setTimeout(ms: number): unknown;
 }
 
 /** The end of an answer, but for the last octet: how the session stands. @source PostgreSQL, ReadyForQuery */
@@ -17,6 +18,8 @@ const endsReady = (octets: Buffer): boolean => {
   const from = octets.length - READY.length - 1;
   return from >= 0 && octets.compare(READY, 0, READY.length, from, from + READY.length) === 0;
 };
+
+const unanswered = (code: string): Error => Object.assign(new Error("Postgres did not answer in time."), { code });
 
 /**
  * Ends a socket that has said nothing for so long although an answer is owed.
@@ -35,9 +38,11 @@ export function endingUnanswered<S extends TimedSocket>(socket: S, silence_ms: n
     if (event === "data" && Buffer.isBuffer(octets) && endsReady(octets)) isOwed = false;
     return emit(event, ...values);
   };
-  // Reading and writing begin its time anew.
-  socket.setTimeout(silence_ms, () => {
-    if (isOwed) socket.destroy();
+  // Reading and writing begin its time anew; what is given to setTimeout would be called for the first silence alone.
+  socket.setTimeout(silence_ms);
+  socket.on("timeout", () => {
+    // Without an error, postgres.js would make a connection that was never open again and again.
+    if (isOwed) socket.destroy(unanswered(socket.connecting ? "CONNECT_TIMEOUT" : "CONNECTION_CLOSED"));
   });
   return Object.assign(socket, { write: writeOwed, emit: emitAnswer });
 }

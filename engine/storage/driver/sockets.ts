@@ -138,18 +138,19 @@ function failing(error: Error): Socket {
 
 /** Asks the server for TLS and shakes hands; where that fails, the socket that is returned says why. */
 async function secured(socket: Socket, host: string, mode: TlsMode): Promise<Socket> {
-  socket.setTimeout(LIMITS.db_connect_timeout_s * 1000, () => {
+  const onLate = (): void => {
     socket.destroy(Object.assign(new Error("Postgres did not answer in time."), { code: "CONNECT_TIMEOUT" }));
-  });
+  };
+  socket.setTimeout(LIMITS.db_connect_timeout_s * 1000, onLate);
   try {
     socket.write(TLS_REQUEST);
     const answer = await firstOctet(socket);
-    if (answer !== YES && mode === "prefer") return ending(socket.setTimeout(0), true);
+    if (answer !== YES && mode === "prefer") return ending(socket.setTimeout(0, onLate), true);
     if (answer !== YES) throw new Error("DATABASE_URL asks for TLS, which this Postgres does not offer.");
     const servername = isIP(host) === 0 ? { servername: host } : {};
     const secure = connectTls({ socket, host, ...servername, rejectUnauthorized: VERIFYING.has(mode) });
     await once(secure, "secureConnect");
-    socket.setTimeout(0);
+    socket.setTimeout(0, onLate);
     return ending(Object.assign(secure, { host, port: socket.remotePort }), true);
   } catch (error) {
     socket.destroy();

@@ -45,6 +45,26 @@ test("a statement on a connection that says nothing any more fails as one whose 
   expect(after).not.toBe(before);
 });
 
+test("a connection that was idle for longer than a silence may last is given up all the same when its other end is gone", async () => {
+  const sql = open();
+  await sessionOf(sql);
+  await db.sql`select pg_sleep(${(1.5 * SILENCE_MS) / 1_000})`;
+  proxy.freeze();
+  onTestFinished(() => {
+    proxy.thaw();
+  });
+  await expect(sessionOf(sql)).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
+});
+
+test("a statement fails whose connection nobody answers while it is made", async () => {
+  proxy.freeze();
+  onTestFinished(() => {
+    proxy.thaw();
+  });
+  const sql = open();
+  await expect(sessionOf(sql)).rejects.toMatchObject({ code: expect.stringMatching(/^CONNECT/u) as string });
+});
+
 test("a connection that owes no answer may be silent for as long as it likes", async () => {
   const sql = open();
   const before = await sessionOf(sql);
