@@ -2,9 +2,9 @@
 import type { DocumentId, FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import {
-  beatDispatcher,
   claimDocuments,
   claimOverdue,
+  freeDeadLeases,
   freeLeases,
   hearDispatcher,
   readLanes,
@@ -97,7 +97,7 @@ export const claimForgotten = ({ sql, owner }: Owner, room: Room): Promise<reado
 export const beat = ({ sql, owner }: Owner): Promise<boolean> => hearDispatcher(sql, owner);
 
 /** Frees what dead processes held. @returns how many leases are free again */
-export const freeDead = ({ sql, owner }: Owner): Promise<number> => beatDispatcher(sql, owner);
+export const freeDead = ({ sql, owner }: Owner): Promise<number> => freeDeadLeases(sql, owner);
 
 /**
  * Frees leases of this process on documents that it does not work on. Which those are is asked when they have been

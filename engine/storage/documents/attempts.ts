@@ -366,10 +366,10 @@ export async function hearDispatcher(sql: Sql, owner: string): Promise<boolean> 
   return row?.dead ?? false;
 }
 
-/** Says that this process is alive and frees the leases of those that are dead. @returns how many were freed */
-export async function beatDispatcher(sql: Sql, owner: string): Promise<number> {
+/** Frees the leases of processes that are dead, where this one has been heard for long enough. @returns how many */
+export async function freeDeadLeases(sql: Sql, owner: string): Promise<number> {
   const [row] = await sql<{ readonly freed: number }[]>`
-    select beat_dispatcher(${owner}, ${LIMITS.dispatcher_dead_ms}) as freed`;
+    select free_dead(${owner}, ${LIMITS.dispatcher_dead_ms}) as freed`;
   return row?.freed ?? 0;
 }
 

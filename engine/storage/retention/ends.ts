@@ -80,7 +80,7 @@ export const ROW_ENDS: Readonly<Record<string, RowEnd>> = {
   connector_request: pruned("pruneDeliveries"),
   webhook_subscription: withRow("webhook_delivery"),
   webhook_endpoint: withRow("webhook_subscription"),
-  dispatcher: pruned("beat_dispatcher"),
+  dispatcher: pruned("free_dead"),
   node: pruned("beatNode"),
   evidence: pruned("removeOldEvidence"),
   evidence_leftover: pruned("forgetLeftovers"),

@@ -168,6 +168,16 @@ describe("TLS", () => {
     expect(await select(1).catch(message)).toBe(expected);
   });
 
+  test("a connection that was made without TLS because the server offers none stays while it is idle", async () => {
+    proxy = await startResettingProxy(database.url, "none");
+    stop = proxy.stop;
+    sql = openSql({ url: `${proxy.url}?sslmode=prefer`, connections: 1, name: "lost-sockets", silence_ms: 500 });
+    const session = async (): Promise<unknown> => (await sql`select pg_backend_pid() as pid`)[0]?.["pid"];
+    const before = await session();
+    await database.sql`select pg_sleep(1)`;
+    expect(await session()).toBe(before);
+  });
+
   test("a port on which nobody listens is said to be one, with TLS and without", async () => {
     for (const mode of ["", "?sslmode=require"]) {
       await open(undefined, mode);

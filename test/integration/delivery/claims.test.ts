@@ -16,6 +16,7 @@ import { createPlaces, shareOut } from "../../../engine/documents/delivery/claim
 import type { ReceiverCapacity } from "../../../engine/documents/delivery/claims.js";
 import {
   boundsFor,
+  beat,
   freeDead,
   claim,
   claimForgotten,
@@ -32,6 +33,7 @@ import { createSealer } from "../../../engine/storage/sealer.js";
 import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { shortenLimits } from "../../support/engines/limits.js";
+import { openTransaction } from "../../support/database/transactions.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
@@ -309,6 +311,12 @@ test("large documents that have been due for as long as the plan lasts come as m
   expect(taken).toHaveLength(3);
 });
 
+/** A process says that it is alive, and frees what the dead held. @returns how many leases */
+async function heard(process: ReturnType<typeof ports>): Promise<number> {
+  await beat(process);
+  return freeDead(process);
+}
+
 const leaseOwner = async (id: DocumentId): Promise<string | null | undefined> =>
   (
     await db.sql<{ owner: string | null }[]>`
@@ -318,15 +326,15 @@ const leaseOwner = async (id: DocumentId): Promise<string | null | undefined> =>
 test("a process that says nothing for four seconds is dead: its leases are free, and what it writes late is refused", async () => {
   const firm = await seedFirm(db.sql, "0245:1");
   await accept(firm, "0245:1", "0245:100");
-  await freeDead(ports("dead/1"));
-  await freeDead(ports("alive/1"));
+  await heard(ports("dead/1"));
+  await heard(ports("alive/1"));
   const shares = [{ firmId: firm, receiver: "0245:100", count: 1 }];
   const [taken] = await claim(ports("dead/1"), shares, ALL);
   if (taken === undefined) throw new Error("nothing was claimed");
-  expect(await freeDead(ports("alive/1")), "it has just been seen").toBe(0);
+  expect(await heard(ports("alive/1")), "it has just been seen").toBe(0);
   // Four seconds pass, in the database.
   await db.sql`update dispatcher set seen_at = seen_at - interval '4001 milliseconds' where owner = 'dead/1'`;
-  expect(await freeDead(ports("alive/1"))).toBe(1);
+  expect(await heard(ports("alive/1"))).toBe(1);
   expect(await leaseOwner(taken.id)).toBeNull();
   const [again] = await claim(ports("alive/1"), shares, ALL);
   expect(again).toMatchObject({ id: taken.id, attempt: 2 });
@@ -354,11 +362,38 @@ test("a process that says nothing for four seconds is dead: its leases are free,
   ]);
 });
 
+test("a process is heard while it frees what the dead held, whatever that waits for", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const id = await accept(firm, "0245:1", "0245:100");
+  await beat(ports("dead/1"));
+  await beat(ports("alive/1"));
+  expect(await claim(ports("dead/1"), [{ firmId: firm, receiver: "0245:100", count: 1 }], ALL)).toHaveLength(1);
+  await db.sql`update dispatcher set seen_at = seen_at - interval '4001 milliseconds' where owner = 'dead/1'`;
+  const holder = await openTransaction(db.url);
+  await holder.run(`select 1 from document where id = '${id}' for update`);
+  let isFreeing = true;
+  const freeing = freeDead(ports("alive/1"))
+    .catch(() => 0)
+    .finally(() => {
+      isFreeing = false;
+    });
+  await eventually("it waits for the document", async () => {
+    const [row] = await db.sql<{ waiting: number }[]>`
+      select count(*)::integer as waiting from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%free_dead%'`;
+    return row?.waiting === 1;
+  });
+  await beat(ports("alive/1"));
+  expect(isFreeing).toBe(true);
+  await holder.commit();
+  expect(await freeing).toBe(1);
+});
+
 test("after a database was away for longer than a silence may last, nobody who lives is taken for dead, and who stays silent is", async () => {
   const firm = await seedFirm(db.sql, "0245:1");
   await accept(firm, "0245:1", "0245:100");
-  await freeDead(ports("first/1"));
-  await freeDead(ports("second/1"));
+  await heard(ports("first/1"));
+  await heard(ports("second/1"));
   const [taken] = await claim(ports("first/1"), [{ firmId: firm, receiver: "0245:100", count: 1 }], ALL);
   if (taken === undefined) throw new Error("nothing was claimed");
   // Time passes in the database, which says so of when it was told something.
@@ -366,12 +401,12 @@ test("after a database was away for longer than a silence may last, nobody who l
     db.sql`update dispatcher set seen_at = seen_at - ${ms} * interval '1 millisecond',
       heard_since = heard_since - ${ms} * interval '1 millisecond'`;
   await pass(4_001);
-  expect(await freeDead(ports("second/1")), "the other has had no time to say that it lives").toBe(0);
+  expect(await heard(ports("second/1")), "the other has had no time to say that it lives").toBe(0);
   await pass(3_000);
-  expect(await freeDead(ports("second/1"))).toBe(0);
+  expect(await heard(ports("second/1"))).toBe(0);
   expect(await leaseOwner(taken.id)).toBe("first/1");
   await pass(1_001);
-  expect(await freeDead(ports("second/1")), "it has had as long as anybody").toBe(1);
+  expect(await heard(ports("second/1")), "it has had as long as anybody").toBe(1);
   expect(await leaseOwner(taken.id)).toBeNull();
 });
 

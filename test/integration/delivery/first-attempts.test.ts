@@ -9,7 +9,7 @@ import type { Dispatcher } from "../../../actors/dispatcher.js";
 import type { DocumentKind } from "../../../actors/document.js";
 import { startActors } from "../../../actors/system.js";
 import type { ClaimedAttempt } from "../../../engine/documents/delivery/dispatch.js";
-import { claim, freeDead } from "../../../engine/documents/delivery/due.js";
+import { beat, claim, freeDead } from "../../../engine/documents/delivery/due.js";
 import { firstAttemptAt } from "../../../engine/documents/delivery/first-attempt.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import type { FirmId, ParticipantId } from "../../../engine/base/ids.js";
@@ -134,12 +134,13 @@ test("a document has no place before those that wait to be claimed have had thei
 
 test("when the process that accepted a document dies, another makes its attempt, and the first one is told as cut", async () => {
   await dispatcher.stop();
-  await freeDead({ sql: db.sql, owner: "dead/1" });
+  await beat({ sql: db.sql, owner: "dead/1" });
   await acceptDocuments(db.sql, [row({ owner: "dead/1" })]);
   const alive = { sql: db.sql, owner: "alive/1" };
   const shares = [{ firmId: firm, receiver: RECEIVER, count: 1 }];
   expect(await claim(alive, shares, ALL)).toHaveLength(0);
   await db.sql`update dispatcher set seen_at = seen_at - interval '4001 milliseconds' where owner = 'dead/1'`;
+  await beat(alive);
   expect(await freeDead(alive)).toBe(1);
   expect(await claim(alive, shares, ALL)).toMatchObject([{ attempt: 2, answers: 0, version: 3 }]);
   expect(await db.sql`select number, owner, outcome, retryable from document_attempt`).toEqual([
