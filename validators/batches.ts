@@ -105,8 +105,9 @@ export async function createRunner(
 
   if (!isMainThread) {
     const { niceness = 0, preload = [] } = owners();
-    for (const kind of preload) await handlerOf(kind);
+    // Before anything is loaded: compiling it takes half a second.
     giveWay(niceness);
+    for (const kind of preload) await handlerOf(kind);
   }
   return async ({ jobs, progress }) => {
     const outcomes: JobOutcome[] = [];
