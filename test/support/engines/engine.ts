@@ -17,6 +17,7 @@ import type { ParticipantId } from "../../../engine/base/ids.js";
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
 import { giveDevelopmentPki } from "../peppol/development-pki.js";
+import { freePort } from "../../../bench/engine.js";
 import { freshDatabase } from "../database/postgres.js";
 import type { TestDatabase } from "../database/postgres.js";
 
@@ -56,8 +57,9 @@ export async function startTestEngine(options: TestEngineOptions = {}): Promise<
   const lines: string[] = [];
   const config: Config = {
     ...loadConfig({}),
-    PORT: 0,
-    ADMIN_PORT: 0,
+    // A port that the system hands out may be another's before the engine listens on it, some seconds later.
+    PORT: await freePort(),
+    ADMIN_PORT: await freePort(),
     DATA_DIR: dataDir,
     DATABASE_URL: db.url,
     NATS_URL: "embedded",

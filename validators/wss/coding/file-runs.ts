@@ -16,13 +16,17 @@ const TAG = 0x3c;
 
 /** The runs of a document in order; together they are all of it. */
 export function runsOf(bytes: Uint8Array): readonly Run[] {
-  const runs: { from: number; to: number; isFile: boolean }[] = [];
-  for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
-    const to = Math.min(bytes.length, from + PIECE_BYTES);
-    const isFile = to - from === PIECE_BYTES && !bytes.subarray(from, to).includes(TAG);
-    const last = runs.at(-1);
-    if (last?.isFile === isFile) last.to = to;
-    else runs.push({ from, to, isFile });
+  const runs: Run[] = [];
+  let from = 0;
+  for (let at = PIECE_BYTES; from < bytes.length; at += PIECE_BYTES) {
+    const isFile = isFileAt(bytes, at - PIECE_BYTES);
+    if (at < bytes.length && isFileAt(bytes, at) === isFile) continue;
+    runs.push({ bytes: bytes.subarray(from, at), isFile });
+    from = at;
   }
-  return runs.map(({ from, to, isFile }) => ({ bytes: bytes.subarray(from, to), isFile }));
+  return runs;
 }
+
+/** What is shorter than a piece, as most documents are, is not looked at. */
+const isFileAt = (bytes: Uint8Array, at: number): boolean =>
+  at + PIECE_BYTES <= bytes.length && !bytes.subarray(at, at + PIECE_BYTES).includes(TAG);
