@@ -79,6 +79,8 @@ export interface Outcome {
   readonly retryAfter_ms?: number;
   /** Whether only a place was wanting, so that it stays before those that are due after it. @default it does not */
   readonly keepsPlace?: boolean;
+  /** Whether the receiver has just gone down, so that a document of any age waits for it. @default it has not */
+  readonly mayBeBack?: boolean;
   /**
    * The record of what was exchanged: it is stored, and has no place in the chain yet. Whoever writes what becomes of
    * the attempt gives it one by the same statement.

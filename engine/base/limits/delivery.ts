@@ -245,6 +245,11 @@ export const DELIVERY_LIMITS = {
   breaker_failures: 5,
   breaker_pause_first_ms: 10 * SECOND_MS,
   breaker_pause_max_ms: 5 * MINUTE_MS,
+  /**
+   * A receiver that this node has known to be down for so long ends what has waited for as long as the whole plan: it
+   * was tried a dozen times meanwhile. Ours: D-075.
+   */
+  receiver_gone_ms: 1 * HOUR_MS,
   /** A receiver that answers within this time needs to leave no place for quicker ones. */
   receiver_quick_ms: 1 * SECOND_MS,
   /**

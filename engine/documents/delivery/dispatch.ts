@@ -158,18 +158,19 @@ const kindsOf = (moves: readonly { readonly emits: readonly EventKind[] }[]): re
   );
 
 /**
- * When a deferred document is due again; undefined when its receiver is down and it is older than the whole plan. One
- * for which only a place or a worker of ours was wanting waits at any age: nobody has asked its receiver yet.
+ * When a deferred document is due again; undefined when it is older than the whole plan and its receiver has been down
+ * for long. One for which only a place or a worker of ours was wanting waits at any age, and so does one whose receiver
+ * has just gone down: nobody has asked that receiver on its behalf yet.
  */
 export function deferredUntil(
   plan: readonly number[],
   createdAt: Instant,
   now: Instant,
-  { kind, retryAfter_ms = LIMITS.receiver_retry_min_ms, keepsPlace = false }: Outcome,
+  { kind, retryAfter_ms = LIMITS.receiver_retry_min_ms, keepsPlace = false, mayBeBack = false }: Outcome,
 ): Instant | undefined {
   if (kind !== "deferred") return undefined;
   const whole = plan.reduce((sum, wait) => sum + wait, 0) * (1 + LIMITS.retry_jitter_share);
-  return keepsPlace || now < createdAt + whole ? now + retryAfter_ms : undefined;
+  return keepsPlace || mayBeBack || now < createdAt + whole ? now + retryAfter_ms : undefined;
 }
 
 /** What an attempt that ended so uses, and how long the document waits for the next; undefined when there is none. */

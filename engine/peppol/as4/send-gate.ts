@@ -22,6 +22,8 @@ export interface Later {
   readonly kind: "later";
   readonly reason: "full" | "down";
   readonly retryAfter_ms: number;
+  /** How long this node has known the receiver to be down; 0 where it is up. */
+  readonly down_ms: number;
 }
 
 /** A place on the wire. */
@@ -104,6 +106,8 @@ class Receiver {
   failures = 0;
   /** Until when nothing is sent; 0 when the receiver is up. */
   closedUntil: Instant = 0;
+  /** Since when it is down, where it is. */
+  downSince: Instant = 0;
   /** The pause after the next failure. */
   pause_ms: number;
   /** Moving averages of an answer's time on the wire and of our own time around it; 0 before the first. */
@@ -314,6 +318,7 @@ class Gate implements Receivers {
     receiver.failures += 1;
     // Attempts that were under way when it opened say nothing new when they fail too.
     if (receiver.failures < this.#limits.breaker_failures || receiver.closedUntil > now) return;
+    if (receiver.closedUntil === 0) receiver.downSince = now;
     receiver.closedUntil = now + receiver.pause_ms;
     receiver.pause_ms = Math.min(receiver.pause_ms * 2, this.#limits.breaker_pause_max_ms);
   }
@@ -330,9 +335,10 @@ class Gate implements Receivers {
   #later(receiver: Receiver): Later {
     const now = this.#clock.monotonic();
     const { receiver_retry_min_ms: min, receiver_retry_max_ms: max } = this.#limits;
+    const down_ms = receiver.closedUntil > 0 ? now - receiver.downSince : 0;
     if (receiver.closedUntil > now) {
       const pause_ms = (receiver.closedUntil - now) * (1 + SPREAD * this.#random());
-      return { kind: "later", reason: "down", retryAfter_ms: Math.round(pause_ms) + min };
+      return { kind: "later", reason: "down", retryAfter_ms: Math.round(pause_ms) + min, down_ms };
     }
     // Each comes again after the time in which a place becomes free, however many they are: from then on the route is
     // known, and documents are claimed for free places alone. Times handed out one after the other are not pulled
@@ -342,6 +348,7 @@ class Gate implements Receivers {
       kind: "later",
       reason: receiver.closedUntil > 0 ? "down" : "full",
       retryAfter_ms: Math.round(pace_ms * (1 + SPREAD * this.#random())),
+      down_ms,
     };
   }
 }

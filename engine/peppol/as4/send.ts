@@ -179,9 +179,10 @@ function busyOrThrow(error: unknown): "busy" {
   throw error;
 }
 
-const deferredBy = ({ reason, retryAfter_ms }: Later): Outcome => ({
+const deferredBy = ({ reason, retryAfter_ms, down_ms }: Later): Outcome => ({
   ...{ kind: "deferred", code: reason, retryAfter_ms },
   keepsPlace: reason === "full",
+  mayBeBack: reason === "down" && down_ms < LIMITS.receiver_gone_ms,
 });
 
 /** The exchange over the network, which is told nothing of the trace: the other side finds it by the message's id. */

@@ -152,6 +152,18 @@ describe("a deferred document", () => {
     },
   );
 
+  test("a document of any age waits on where its receiver has just gone down, and no longer where it is gone", async () => {
+    const id = await document();
+    clock.advance(WHOLE_PLAN_MS + 1);
+    expect(await attempt(id, { kind: "deferred", code: "down", retryAfter_ms: 60_000, mayBeBack: true })).toBe(true);
+    expect(await stateOf(id)).toMatchObject({ status: "queued", answers: 0 });
+    const wait_ms = await dueIn_ms(db.sql, id);
+    expect(wait_ms, "it comes again when the pause is over").toBeGreaterThan(30_000);
+    await db.sql`update document set next_attempt_at = now() where id = ${id}`;
+    expect(await attempt(id, { kind: "deferred", code: "down", retryAfter_ms: 60_000, mayBeBack: false })).toBe(true);
+    expect(await stateOf(id)).toMatchObject({ status: "send_failed", answers: 0 });
+  });
+
   test("a document that waited for a place for longer than its plan ends when its receiver is down", async () => {
     const id = await document();
     clock.advance(WHOLE_PLAN_MS + 1);

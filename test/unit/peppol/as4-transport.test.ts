@@ -602,6 +602,24 @@ describe("a receiver that is full or down", () => {
     expect(peer.arrived).toHaveLength(5);
   });
 
+  test("a receiver may be back while it has been down for less than an hour, and is gone then", async () => {
+    let ahead_ms = 0;
+    receivers = createReceivers({ clock: { monotonic: () => systemClock.monotonic() + ahead_ms } });
+    const failing = async (times: number): Promise<void> => {
+      for (let i = 0; i < times; i += 1) {
+        peer.script.push(({ request }) => {
+          request.socket.resetAndDestroy();
+        });
+        expect(await deliver()).toMatchObject({ kind: "unconfirmed" });
+      }
+    };
+    await failing(LIMITS.breaker_failures);
+    expect(await deliver()).toMatchObject({ code: "down", keepsPlace: false, mayBeBack: true });
+    ahead_ms = LIMITS.receiver_gone_ms;
+    await failing(1);
+    expect(await deliver()).toMatchObject({ code: "down", keepsPlace: false, mayBeBack: false });
+  });
+
   test("an error of the protocol is an answer: the breaker stays closed", async () => {
     for (let i = 0; i < 8; i += 1) {
       peer.script.push(signedError(them, "EBMS:0103"));

@@ -204,6 +204,19 @@ describe("what there is room for", () => {
   });
 });
 
+/** What is said to one attempt more than a receiver takes. */
+function fullAt({ receivers }: Bench): unknown {
+  const underWay: Begun[] = [];
+  for (;;) {
+    const answer = receivers.begin("busy");
+    if (answer.kind === "later") {
+      for (const attempt of underWay) attempt.end();
+      return answer;
+    }
+    underWay.push(answer);
+  }
+}
+
 describe("the breaker", () => {
   const fail = (bench: Bench, times: number): void => {
     for (let i = 0; i < times; i += 1) exchange(bench, "down", "failed", 0);
@@ -247,6 +260,25 @@ describe("the breaker", () => {
     exchange(bench, "down", "passed", 0);
     fail(bench, 2);
     expect(bench.receivers.begin("down")).toMatchObject({ retryAfter_ms: 1_100 });
+  });
+
+  test("a gate knows since when a receiver is down, through all pauses, until it answers", () => {
+    const bench = setUp();
+    expect(fullAt(bench)).toMatchObject({ reason: "full", down_ms: 0 });
+    fail(bench, 2);
+    expect(bench.receivers.begin("down")).toMatchObject({ reason: "down", down_ms: 0 });
+    for (const pause of [1_000, 2_000]) {
+      bench.clock.advance(pause);
+      fail(bench, 1);
+    }
+    expect(bench.receivers.begin("down")).toMatchObject({ reason: "down", down_ms: 3_000 });
+    bench.clock.advance(4_000);
+    const probe = begun(bench.receivers.begin("down"));
+    expect(bench.receivers.begin("down"), "one asks whether it is back").toMatchObject({ down_ms: 7_000 });
+    place(enter(probe)).leave("passed");
+    probe.end();
+    fail(bench, 2);
+    expect(bench.receivers.begin("down")).toMatchObject({ reason: "down", down_ms: 0 });
   });
 
   test("attempts that were under way when the breaker opened do not make the pause longer", () => {
