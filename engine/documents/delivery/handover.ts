@@ -8,6 +8,7 @@
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import { NOT_SERVICED } from "../../peppol/as4/ebms-errors.js";
+import { UNJUDGED } from "../../peppol/as4/outcomes.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
 import { earlierRefusals } from "../../storage/documents/attempts.js";
 import type { Sql } from "../../storage/sql.js";
@@ -30,7 +31,8 @@ export function doubtHandover(transport: Transport, { sql, log }: { readonly sql
           documentId: exchange.documentId,
           ...errorFields(error),
         });
-        return { kind: "internal", code: "UNRECORDED", ...evidenceOf(outcome) };
+        // It was transmitted: a document that stayed queued could be cancelled and sent a second time.
+        return { ...UNJUDGED, ...saidWith(outcome) };
       }
     },
   };
@@ -38,7 +40,7 @@ export function doubtHandover(transport: Transport, { sql, log }: { readonly sql
 
 /** What a handover is worth. @param refusals  codes of the earlier attempts that the peer refused. */
 export function judgeHandover(outcome: Outcome, refusals: readonly string[]): Outcome {
-  const seat = { ...(outcome.peerSeat === undefined ? {} : { peerSeat: outcome.peerSeat }), ...evidenceOf(outcome) };
+  const seat = saidWith(outcome);
   const unserved = refusals.find((code) => code.includes(NOT_SERVICED));
   if (unserved !== undefined)
     return {
@@ -56,4 +58,8 @@ export function judgeHandover(outcome: Outcome, refusals: readonly string[]): Ou
   };
 }
 
-const evidenceOf = ({ evidence }: Outcome): Pick<Outcome, "evidence"> => (evidence === undefined ? {} : { evidence });
+/** Who has said it, and the record of it. */
+const saidWith = ({ peerSeat, evidence }: Outcome): Pick<Outcome, "peerSeat" | "evidence"> => ({
+  ...(peerSeat === undefined ? {} : { peerSeat }),
+  ...(evidence === undefined ? {} : { evidence }),
+});

@@ -109,13 +109,15 @@ test("a handover that is not believed is no exchange in the reports, and one tha
   expect(await exchanged([LOST, DUPLICATE])).toBe(true);
 });
 
-test("when the earlier attempts cannot be read, the document is tried again", async () => {
+test("where the earlier attempts cannot be read the document was sent, and is tried again", async () => {
   const other = await freshDatabase();
   await other.sql`alter table service_attempt rename to hidden`;
   const id = await document();
   const transport = doubtHandover({ deliver: () => Promise.resolve(DUPLICATE) }, { sql: other.sql, log: silentLog });
   await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
-  const [row] = await db.sql<{ status: string }[]>`select status from document where id = ${id}`;
-  expect(row?.status).toBe("queued");
+  const [row] = await db.sql`
+    select d.status, a.outcome, a.code, d.next_attempt_at is not null as again from document as d
+      join document_attempt as a on a.document_id = d.id where d.id = ${id}`;
+  expect(row).toEqual({ status: "sent", outcome: "unconfirmed", code: "UNJUDGED", again: true });
   await other.drop();
 });
