@@ -5,6 +5,7 @@ import type { ParticipantId } from "../../base/ids.js";
 import { isAttemptable, outboundMove } from "../../lifecycle/document.js";
 import type { EventKind, OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
 import { LIMITS } from "../../base/limits.js";
+import { freeOctets } from "../../base/memory/release.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
@@ -102,14 +103,20 @@ function countryOf({ documentTypeId, facts }: Pick<TakenAttempt, "documentTypeId
   return typeof country === "string" && /^[A-Z0-9]{2}$/.test(country) ? country : LIMITS.home_country;
 }
 
+/** The payload of an attempt that was claimed; as it is stored nobody reads it any more. */
+async function opened({ sealer }: DispatchPorts, taken: TakenAttempt): Promise<Buffer> {
+  const payload = await openPayload(sealer, taken.id, taken.payloadKeyId, taken.payloadSealed);
+  freeOctets(taken.payloadSealed);
+  return payload;
+}
+
 async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outcome> {
   const abort = new AbortController();
   const timer = setTimeout(() => {
     abort.abort();
   }, LIMITS.attempt_timeout_ms);
   try {
-    const payload =
-      taken.payload ?? (await openPayload(ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed));
+    const payload = taken.payload ?? (await opened(ports, taken));
     return await ports.transport.deliver(
       {
         documentId: taken.id,

@@ -4,6 +4,7 @@
  */
 import { newReceivedDocumentId, participantKey } from "../../base/ids.js";
 import type { FirmId, ReceivedDocumentId } from "../../base/ids.js";
+import { freeOctets } from "../../base/memory/release.js";
 import type { InboundExchange, InboundOutcome, Prove } from "../../peppol/transport.js";
 import type { NewDuty } from "../../storage/documents/duties.js";
 import { storeBusiness } from "../../storage/documents/received.js";
@@ -105,7 +106,9 @@ export async function readyBusiness(
 
 /** Stores a document that was made ready. @returns false when it is stored already */
 export async function storeReady(ports: InboundPorts, { row, passedAfter_ms }: ReadyBusiness): Promise<boolean> {
-  if (!(await storeBusiness(ports.sql, row))) return false;
+  const isNew = await storeBusiness(ports.sql, row);
+  freeOctets(row.document.payloadSealed);
+  if (!isNew) return false;
   ports.metrics.count("documents_received_total", {});
   if (row.document.status === "HELD") ports.poke("duties");
   if (passedAfter_ms !== undefined) countVerdict(ports.metrics, "passed", passedAfter_ms);

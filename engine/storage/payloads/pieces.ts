@@ -8,6 +8,7 @@ import { temporary } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { EvidenceMissing, EvidenceStoreFailure } from "../evidence/store.js";
 import type { Sql } from "../sql.js";
+import { freeOctets } from "../../base/memory/release.js";
 import { joinInSlices } from "../../base/memory/slices.js";
 import { payloadStoreOf } from "./payload-store.js";
 
@@ -66,9 +67,16 @@ export async function joinColumnPieces<R extends ColumnPiece>(
   for (const pieces of byId.values()) {
     const sealed = pieces.sort((a, b) => a.at - b.at).flatMap((piece) => piece.sealed ?? []);
     for (const row of pieces.slice(0, 1))
-      joined.push({ ...row, sealed: sealed.length === 0 ? null : await joinInSlices(sealed) });
+      joined.push({ ...row, sealed: sealed.length === 0 ? null : await joinedOnce(sealed) });
   }
   return joined;
+}
+
+/** Pieces as one, which nobody reads one by one any more. */
+async function joinedOnce(pieces: readonly Buffer[]): Promise<Buffer> {
+  const whole = await joinInSlices(pieces);
+  for (const piece of pieces) if (piece !== whole) freeOctets(piece);
+  return whole;
 }
 
 /**
@@ -80,7 +88,7 @@ export async function joinPieces(sql: Sql, rows: readonly PayloadPiece[]): Promi
   const [{ object = null, byte_offset = null, byte_length = null } = {}] = rows;
   if (object !== null && byte_offset !== null && byte_length !== null)
     return fetched(sql, object, { offset: byte_offset, length: byte_length });
-  return joinInSlices([...rows].sort((a, b) => a.at - b.at).flatMap(({ sealed }) => sealed ?? []));
+  return joinedOnce([...rows].sort((a, b) => a.at - b.at).flatMap(({ sealed }) => sealed ?? []));
 }
 
 async function fetched(sql: Sql, object: string, range: { readonly offset: number; readonly length: number }) {

@@ -10,9 +10,12 @@ import { bratislavaDay, systemClock } from "../../../engine/base/clock.js";
 import { createCursors } from "../../../engine/base/cursors.js";
 import { Refusal } from "../../../engine/base/errors.js";
 import { newReceivedDocumentId } from "../../../engine/base/ids.js";
-import type { FirmId, ParticipantId } from "../../../engine/base/ids.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
+import { attemptDocument } from "../../../engine/documents/delivery/dispatch.js";
+import { provider } from "../../../engine/documents/provider.js";
 import type { Inspection, Validators } from "../../../engine/documents/accept/facts.js";
 import { acceptSend, nextDocumentId, withBatches } from "../../../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../../../engine/documents/accept/request.js";
@@ -112,6 +115,43 @@ test("what the worker compressed is given back once it is sealed: a large docume
   const reply = await accept(validators, request());
   expect(compressed.length).toBe(0);
   expect((await stored(idIn(reply))).equals(marker)).toBe(true);
+});
+
+test("what was claimed is given back once it is open, and is sent byte for byte", async () => {
+  // In pieces: each of them is given back as well, which only shows in what is sent.
+  const marker = randomBytes(3 * LIMITS.payload_piece_bytes);
+  const validators: Validators = {
+    inspect: async (payload, options) => ({
+      ...(await inlineValidators.inspect(payload, options)),
+      compressed: gzipSync(marker),
+    }),
+  };
+  const id = idIn(await accept(validators, request())) as DocumentId;
+  const taken = await takeAttempt(db.sql, { id, owner: "test/1", lease_ms: LIMITS.attempt_lease_ms });
+  if (taken === undefined) throw new Error("nothing was claimed");
+  expect(taken.payloadSealed.length).toBeGreaterThan(marker.length);
+  const sentAs: Buffer[] = [];
+  await attemptDocument(
+    {
+      sql: db.sql,
+      sealer,
+      clock: systemClock,
+      metrics: createMetrics(),
+      log: silentLog,
+      provider: provider("PSK000001", "SK"),
+      announce: () => undefined,
+      owner: "test/1",
+      transport: {
+        deliver: ({ payload }) => {
+          sentAs.push(Buffer.from(payload));
+          return Promise.resolve({ kind: "receipt" });
+        },
+      },
+    },
+    taken,
+  );
+  expect(taken.payloadSealed.length).toBe(0);
+  expect(sentAs.map((payload) => payload.equals(marker))).toEqual([true]);
 });
 
 test("a worker that gives no compressed bytes costs nothing but time: the exact payload is stored", async () => {
