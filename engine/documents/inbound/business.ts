@@ -106,9 +106,9 @@ export async function readyBusiness(
 
 /** Stores a document that was made ready. @returns false when it is stored already */
 export async function storeReady(ports: InboundPorts, { row, passedAfter_ms }: ReadyBusiness): Promise<boolean> {
-  const isNew = await storeBusiness(ports.sql, row);
+  if (!(await storeBusiness(ports.sql, row))) return false;
+  // Of a repeat they may be asked for once more.
   freeOctets(row.document.payloadSealed);
-  if (!isNew) return false;
   ports.metrics.count("documents_received_total", {});
   if (row.document.status === "HELD") ports.poke("duties");
   if (passedAfter_ms !== undefined) countVerdict(ports.metrics, "passed", passedAfter_ms);
