@@ -13,9 +13,9 @@ import {
   claim,
   claimForgotten,
   freeDead,
-  freeIdle,
   FROM_THE_START,
   look,
+  tendLeases,
 } from "../engine/documents/delivery/due.js";
 import type { ClaimedAttempt } from "../engine/documents/delivery/dispatch.js";
 import type { Look, TakenAttempt } from "../engine/documents/delivery/due.js";
@@ -61,8 +61,8 @@ export interface Dispatcher {
    */
   drain(): Promise<void>;
   /**
-   * Drains, and lets the others hear of this process until the last attempt has ended, however long that takes: sooner
-   * they would send what it is still sending. Safe to repeat.
+   * Drains, and lets the others hear of this process and keeps its leases until the last attempt has ended, however
+   * long that takes: sooner they would send what it is still sending. Safe to repeat.
    */
   stop(): Promise<void>;
 }
@@ -487,14 +487,17 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
   const stopBeats = startBeats(ports, tell);
   const care = repeat(ports, "leases", async () => {
     const begun = ports.clock.monotonic();
-    tell("nobody", await freeIdle(ports, working.isAt));
-    giveAll(ports, hand, await hand.claims.inTime(() => claimForgotten(ports, working.room())));
+    tell("nobody", await tendLeases(ports, working.isAt));
     return doubt.wait_ms(begun);
+  });
+  const forgotten = repeat(ports, "forgotten", async () => {
+    giveAll(ports, hand, await hand.claims.inTime(() => claimForgotten(ports, working.room())));
+    return LIMITS.lease_look_ms;
   });
   const reserve = reserving(ports, hand, claims);
   let drained: Promise<void> | undefined;
   const drain = async (): Promise<void> => {
-    await Promise.all([loop.stop(), care.stop()]);
+    await Promise.all([loop.stop(), forgotten.stop()]);
     await within(working.whenIdle(), LIMITS.drain_timeout_ms, undefined);
   };
   return {
@@ -505,7 +508,7 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
     stop: async () => {
       await (drained ??= drain());
       await working.whenIdle();
-      await stopBeats();
+      await Promise.all([care.stop(), stopBeats()]);
     },
   };
 }

@@ -82,6 +82,8 @@ export const DELIVERY_LIMITS = {
   lease_look_ms: 15 * SECOND_MS,
   lease_look_soon_ms: 2 * SECOND_MS,
   lease_young_ms: 5 * SECOND_MS,
+  /** One that somebody works on has at least so long left after such a look. Ours. */
+  lease_left_ms: 45 * SECOND_MS,
   /** The same look for messages between providers and documents to be judged, of which a process has few. */
   service_lease_look_ms: 5 * SECOND_MS,
   /** `kurier reconcile` counts due documents as far as this: whether there are more makes no difference to a person. */

@@ -83,6 +83,12 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "a document whose statement was lost with its connection waits less than 15 s longer",
   },
   {
+    holds:
+      2 * LIMITS.lease_look_ms + LIMITS.db_statement_timeout_ms < LIMITS.lease_left_ms &&
+      LIMITS.lease_left_ms < Math.min(LIMITS.attempt_lease_ms, LIMITS.status_lease_ms) - LIMITS.lease_young_ms,
+    because: "a lease that somebody works on is renewed before it has run out, also where one look for it fails",
+  },
+  {
     holds: LIMITS.db_answer_timeout_ms <= LIMITS.lease_young_ms,
     because: "a claim whose answer is still begun is no older than its leases may be before they are freed",
   },

@@ -9,6 +9,7 @@ import {
   hearDispatcher,
   readLanes,
   readOldLeases,
+  renewLeases,
 } from "../../storage/documents/attempts.js";
 import type { LaneCursor, LaneRow, LookBounds, TakenAttempt } from "../../storage/documents/attempts.js";
 import type { Sql } from "../../storage/sql.js";
@@ -100,12 +101,17 @@ export const beat = ({ sql, owner }: Owner): Promise<boolean> => hearDispatcher(
 export const freeDead = ({ sql, owner }: Owner): Promise<number> => freeDeadLeases(sql, owner);
 
 /**
- * Frees leases of this process on documents that it does not work on. Which those are is asked when they have been
- * read: what was claimed before that and answered in time (answers.ts) is known by then, however late the statement is.
+ * Frees leases of this process on documents that it does not work on, and renews those of attempts that may outlive
+ * theirs: another process would send what they have perhaps delivered. Which those are is asked when the leases have
+ * been read: what was claimed before that and answered in time (answers.ts) is known by then, however late the
+ * statement is.
  *
- * @returns how many
+ * @returns how many are free
  */
-export async function freeIdle({ sql, owner }: Owner, isAt: (id: DocumentId) => boolean): Promise<number> {
-  const idle = (await readOldLeases(sql, owner)).filter(({ id }) => !isAt(id));
+export async function tendLeases({ sql, owner }: Owner, isAt: (id: DocumentId) => boolean): Promise<number> {
+  const old = await readOldLeases(sql, owner);
+  const idle = old.filter(({ id }) => !isAt(id));
+  const ending = old.filter(({ id, is_ending: isEnding }) => isEnding && isAt(id));
+  if (ending.length > 0) await renewLeases(sql, owner, ending);
   return idle.length === 0 ? 0 : freeLeases(sql, owner, idle);
 }

@@ -379,9 +379,16 @@ interface HeldLease {
   readonly version: number;
 }
 
+/** One that is not young any more, and whether it has run out or soon will. */
+interface OldLease extends HeldLease {
+  readonly is_ending: boolean;
+}
+
 /** This process's leases that are not young any more. */
-export const readOldLeases = (sql: Sql, owner: string): Promise<readonly HeldLease[]> => sql<HeldLease[]>`
-  select id, version from document
+export const readOldLeases = (sql: Sql, owner: string): Promise<readonly OldLease[]> => sql<OldLease[]>`
+  select id, version,
+    lease_until < clock_timestamp() + ${LIMITS.lease_left_ms}::integer * interval '1 millisecond' as is_ending
+  from document
   where next_attempt_at is not null and lease_owner = ${owner} and lease_until > '-infinity'
     and lease_until < clock_timestamp()
       + ${LIMITS.attempt_lease_ms - LIMITS.lease_young_ms}::integer * interval '1 millisecond'`;
@@ -396,6 +403,21 @@ export async function freeLeases(sql: Sql, owner: string, leases: readonly HeldL
       and d.lease_until > '-infinity'
     returning d.id`;
   return rows.length;
+}
+
+/** Renews leases of this process that its documents have still, but for those whose end is being written. */
+export async function renewLeases(sql: Sql, owner: string, leases: readonly HeldLease[]): Promise<void> {
+  await sql`
+    update document as d
+    set lease_until = clock_timestamp() + ${LIMITS.attempt_lease_ms}::integer * interval '1 millisecond'
+    from (
+      select k.id from document as k
+      join unnest(${leases.map(({ id }) => id)}::uuid[], ${leases.map(({ version }) => version)}::integer[])
+        as held (id, version) on k.id = held.id and k.version = held.version
+      where k.next_attempt_at is not null and k.lease_owner = ${owner} and k.lease_until > '-infinity'
+      for update of k skip locked
+    ) as kept
+    where d.id = kept.id`;
 }
 
 /** Frees the leases of a node that is known to be gone, so that its documents need not wait for them to run out. */

@@ -20,7 +20,7 @@ import {
   freeDead,
   claim,
   claimForgotten,
-  freeIdle,
+  tendLeases,
   FROM_THE_START,
   look,
 } from "../../../engine/documents/delivery/due.js";
@@ -423,7 +423,7 @@ test("a lease that nobody works on in a living process is found and freed; one t
   await claimed("0245:200");
   await db.sql`update document set lease_until = lease_until - interval '11 seconds' where lease_owner is not null`;
   await claimed("0245:300");
-  expect(await freeIdle(ports(), (id) => id === working)).toBe(1);
+  expect(await tendLeases(ports(), (id) => id === working)).toBe(1);
   expect([await leaseOwner(lost), await leaseOwner(working), await leaseOwner(fresh)]).toEqual([
     null,
     "node/1",
@@ -497,7 +497,7 @@ test("leases that may be nobody's are looked for until the time is over in which
   const last = 20;
   let looks = 0;
   const counting = Object.assign((...args: Parameters<typeof db.sql>) => {
-    if (String(args[0]).includes("select id, version from document")) looks += 1;
+    if (String(args[0]).includes("select id, version")) looks += 1;
     if (looks === last) clock.advance(10);
     return db.sql(...args);
   }, db.sql) as typeof db.sql;
@@ -766,14 +766,14 @@ test("a lease that is found while its claim is answered is not freed, however la
   const working = new Set<DocumentId>();
   const late = Object.assign((...args: Parameters<typeof db.sql>) => {
     const answer = db.sql(...args);
-    return String(args[0]).includes("select id, version from document")
+    return String(args[0]).includes("select id, version")
       ? Promise.resolve(answer).then((rows) => {
           working.add(id);
           return rows;
         })
       : answer;
   }, db.sql) as typeof db.sql;
-  expect(await freeIdle({ ...ports(), sql: late }, (one) => working.has(one))).toBe(0);
+  expect(await tendLeases({ ...ports(), sql: late }, (one) => working.has(one))).toBe(0);
   expect(await leaseOwner(id)).toBe("node/1");
 });
 

@@ -178,6 +178,106 @@ test.each([
   },
 );
 
+/** A node that looks for its leases again and again, and whose attempts last until they are let go. */
+async function startHolding(
+  owner: string,
+  places: number,
+): Promise<{
+  readonly made: readonly string[];
+  /** A look for its leases has begun and ended since. */
+  readonly looked: () => Promise<unknown>;
+  readonly letGo: () => void;
+  readonly drain: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}> {
+  let letGo = (): void => undefined;
+  const over = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const made: string[] = [];
+  const { actors, document } = statusBench(db, clock, {
+    owner,
+    transport: {
+      deliver: async ({ documentId }) => {
+        made.push(documentId);
+        await over;
+        return { kind: "receipt" };
+      },
+    },
+  }).node;
+  let looks = 0;
+  const counting = Object.assign((...args: Parameters<typeof db.sql>) => {
+    if (String(args[0]).includes("select id, version")) looks += 1;
+    return db.sql(...args);
+  }, db.sql) as typeof db.sql;
+  const dispatcher = await startDispatcher({
+    sql: counting,
+    beatSql: db.sql,
+    actors,
+    document,
+    log: bench.ports.log,
+    metrics: bench.metrics,
+    owner,
+    clock: systemClock,
+    capacityOf: (key) => ({ key, places, typical_ms: undefined }),
+  });
+  return {
+    made,
+    letGo,
+    looked: async () => {
+      const before = looks;
+      await eventually(`${owner} has looked for its leases`, () => looks >= before + 3);
+    },
+    drain: () => dispatcher.drain(),
+    stop: async () => {
+      letGo();
+      await dispatcher.stop();
+      await actors.stop();
+    },
+  };
+}
+
+/** A part of a lease passes, in the database. */
+const passOfLease = (id: DocumentId): Promise<unknown> => db.sql`
+  update document set lease_until = lease_until - ${0.6 * LIMITS.attempt_lease_ms} * interval '1 millisecond'
+  where id = ${id} and lease_until > '-infinity'`;
+
+test.each([
+  ["works on", "goes on"],
+  ["works on while it stops", "stops"],
+] as const)(
+  "another node sends no document that a living one %s, however long that outlives its lease",
+  async (_, life) => {
+    onTestFinished(shortenLimits({ lease_look_ms: 5, drain_timeout_ms: 1 }));
+    const owner = await startHolding(`owner/${life}`, 1);
+    let other: Awaited<ReturnType<typeof startHolding>> | undefined;
+    try {
+      const id = await accept({ acceptedAt: systemClock.now() });
+      await eventually("it is under way", () => owner.made.includes(id));
+      other = await startHolding(`other/${life}`, 2);
+      if (life === "stops") await owner.drain();
+      for (let part = 0; part < 4; part += 1) {
+        await passOfLease(id);
+        await owner.looked();
+        await other.looked();
+      }
+      // Whoever takes what the firm sends next has taken what was due before it: the owner has no place for either.
+      const next = await accept({ acceptedAt: systemClock.now() });
+      await eventually("the next document is under way", () => other?.made.includes(next) === true);
+      expect(other.made.filter((one) => one === id)).toEqual([]);
+      owner.letGo();
+      await eventually("it is delivered", async () => {
+        const rows = await db.sql`select id from document where id = ${id} and status = 'delivered'`;
+        return rows.length === 1;
+      });
+      expect(await attemptsOf(id)).toBe(1);
+    } finally {
+      await other?.stop();
+      await owner.stop();
+    }
+  },
+);
+
 test.each([
   ["that has begun goes on and operators are told nothing, for its peer is slow", "slow peer", []],
   ["that has not begun is given up and operators are told that it is delayed", "busy actor", ["dispatch.delayed"]],

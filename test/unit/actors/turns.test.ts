@@ -221,7 +221,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#freeDead": "leases of processes that are known to be dead",
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#claim": "the same as of duties",
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#claimForgotten": "the same",
-  "actors/dispatcher.ts: engine/documents/delivery/due.ts#freeIdle": "leases that nobody works on",
+  "actors/dispatcher.ts: engine/documents/delivery/due.ts#tendLeases":
+    "leases that nobody works on, and those that somebody does",
   "gateway/start/work/work.ts: engine/documents/inbound/inbox.ts#createInbox":
     "shows documents, and marks with it that they were shown: set once by whoever is first, so that no turn could decide it",
   "gateway/start/documents.ts: engine/documents/reads/received.ts#pullInbound": "the same",
