@@ -7,7 +7,7 @@ import { alertOverdueHeld } from "../engine/documents/inbound/held.js";
 import { leaseDuties } from "../engine/documents/inbound/mls-duties.js";
 import type { TakenDuty } from "../engine/documents/inbound/mls-duties.js";
 import type { DueStatusWork } from "../engine/documents/provider.js";
-import { freeUnheld, give, Leases } from "../engine/documents/delivery/leases.js";
+import { give, Leases, tendHeld } from "../engine/documents/delivery/leases.js";
 import { leaseMessages } from "../engine/documents/delivery/service-dispatch.js";
 import type { attemptMessage } from "../engine/documents/delivery/service-dispatch.js";
 import { keyOfStatus, readDueStatuses } from "../engine/documents/inbound/statuses.js";
@@ -103,10 +103,10 @@ export const STATUS_STEPS = {
       ),
     );
   },
-  /** Leases of this process that it does not work on: they are due again at once. */
+  /** Leases of this process: what it does not work on is due again at once, what it works on stays its own. */
   leases: async (ports: StatusWorkPorts): Promise<number> => {
     const { duties, messages } = ports.hand ?? newHand();
-    const count = await freeUnheld(ports, { duties: duties.ids(), messages: messages.ids() });
+    const count = await tendHeld(ports, { duties: duties.ids(), messages: messages.ids() });
     if (count > 0) ports.log.warn("dispatch.leases_freed", { component: "nobody", count });
     return count;
   },

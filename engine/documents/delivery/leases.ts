@@ -3,7 +3,7 @@
  * of the process that is not in here is nobody's work: a claim whose answer was lost, a turn that could not be had.
  */
 import { LIMITS } from "../../base/limits.js";
-import { freeIdleServiceLeases } from "../../storage/documents/service-messages.js";
+import { tendServiceLeases } from "../../storage/documents/service-messages.js";
 import type { Sql } from "../../storage/sql.js";
 
 /** Something under lease, as the actor that works on it gets it. */
@@ -25,7 +25,10 @@ export class Leases<T extends { readonly id: string }> {
     return [...this.#held.keys()];
   }
 
+  /** @returns what is never begun while the same is worked on, which has outlived its lease: it would be sent twice */
   hold(taken: T): Held<T> {
+    const before = this.#held.get(taken.id);
+    if (before !== undefined && this.#started.has(before)) return { taken, start: () => false, end: () => undefined };
     const mark = {};
     this.#held.set(taken.id, mark);
     return {
@@ -62,9 +65,15 @@ export async function workOn<T>({ taken, start, end }: Held<T>, work: (taken: T)
   }
 }
 
-/** Frees leases of this process on what it does not work on. @returns how many */
-export const freeUnheld = (
+/** Frees leases of this process on what it does not work on, and renews the others. @returns how many are free */
+export const tendHeld = (
   { sql, owner }: { readonly sql: Sql; readonly owner: string },
   working: { readonly messages: readonly string[]; readonly duties: readonly string[] },
 ): Promise<number> =>
-  freeIdleServiceLeases(sql, { owner, ...working, lease_ms: LIMITS.status_lease_ms, young_ms: LIMITS.lease_young_ms });
+  tendServiceLeases(sql, {
+    owner,
+    ...working,
+    lease_ms: LIMITS.status_lease_ms,
+    young_ms: LIMITS.lease_young_ms,
+    left_ms: LIMITS.lease_left_ms,
+  });

@@ -222,20 +222,44 @@ export async function releaseServiceLeases(sql: Sql, node: string): Promise<numb
   return rows.length;
 }
 
-/** Frees a living process's leases on what it does not work on, older than `young_ms`. @returns how many */
-export async function freeIdleServiceLeases(
-  sql: Sql,
-  idle: {
-    readonly owner: string;
-    readonly messages: readonly string[];
-    readonly duties: readonly string[];
-    readonly lease_ms: number;
-    readonly young_ms: number;
-  },
-): Promise<number> {
+/** What a living process works on, and the ages of leases. */
+interface ServiceHand {
+  readonly owner: string;
+  readonly messages: readonly string[];
+  readonly duties: readonly string[];
+  readonly lease_ms: number;
+  /** Leases that are younger may be on their way to it. */
+  readonly young_ms: number;
+  /** What it works on has at least so long left afterwards. */
+  readonly left_ms: number;
+}
+
+/** Renews the leases of what a living process works on, and frees its others. @returns how many are free */
+export async function tendServiceLeases(sql: Sql, hand: ServiceHand): Promise<number> {
+  const { owner, lease_ms, young_ms, left_ms } = hand;
+  const [messages, duties] = [[...hand.messages], [...hand.duties]];
   const rows = await sql`
-    select id from free_idle_service_leases(${idle.owner}, ${[...idle.messages]}::uuid[], ${[...idle.duties]}::uuid[],
-      ${idle.lease_ms}, ${idle.young_ms})`;
+    with messages as (
+      update service_message as m set lease_until = clock_timestamp() + ${lease_ms} * interval '1 millisecond'
+      from (
+        select k.id from service_message as k
+        where k.id = any (${messages}::uuid[]) and k.next_attempt_at is not null and k.lease_owner = ${owner}
+          and k.lease_until < clock_timestamp() + ${left_ms} * interval '1 millisecond'
+        for update skip locked
+      ) as kept
+      where m.id = kept.id
+    ), duties as (
+      update mls_duty as d set lease_until = clock_timestamp() + ${lease_ms} * interval '1 millisecond'
+      from (
+        select k.id from mls_duty as k
+        where k.id = any (${duties}::uuid[]) and k.next_at is not null and k.lease_owner = ${owner}
+          and k.lease_until < clock_timestamp() + ${left_ms} * interval '1 millisecond'
+        for update skip locked
+      ) as kept
+      where d.id = kept.id
+    )
+    select id
+    from free_idle_service_leases(${owner}, ${messages}::uuid[], ${duties}::uuid[], ${lease_ms}, ${young_ms})`;
   return rows.length;
 }
 

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import { startStatusWork, STATUS_STEPS } from "../../../actors/status-work.js";
+import type { StatusWorkPorts } from "../../../actors/status-work.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import { createCursors } from "../../../engine/base/cursors.js";
 import { acknowledge, createInbox } from "../../../engine/documents/inbound/inbox.js";
@@ -814,6 +815,85 @@ test("a lease that is worked on stays, however old it is, and so does a young on
   held.end();
   expect(await STATUS_STEPS.leases({ ...bench.node, hand })).toBe(1);
 });
+
+/** A node that is sending a status, until it is told what becomes of that. */
+async function sending(owner: string): Promise<{
+  readonly node: StatusWorkPorts;
+  readonly end: (outcome: Outcome) => Promise<unknown>;
+}> {
+  await receive(arriving({ payload: broken() }));
+  await judge();
+  let end = (_: Outcome): void => undefined;
+  const over = new Promise<Outcome>((resolve) => {
+    end = resolve;
+  });
+  const slow: Transport = {
+    deliver: (exchange) => {
+      handed.push(exchange);
+      return handed.length === 1 ? over : Promise.resolve(answer(exchange));
+    },
+  };
+  const hand = { duties: new Leases<TakenDuty>(), messages: new Leases<TakenMessage>() };
+  const node = { ...statusNode({ ...bench.ports, transport: slow, owner }), hand };
+  const sent = STATUS_STEPS.messages(node);
+  await eventually("the attempt is under way", () => handed.length === 1);
+  return {
+    node,
+    end: (outcome) => {
+      end(outcome);
+      return sent;
+    },
+  };
+}
+
+test("a status that a living process is sending is sent by no other, however long that outlives its lease", async () => {
+  const { node, end } = await sending("owner/1");
+  for (let part = 0; part < 4; part += 1) {
+    await taken((0.6 * LIMITS.status_lease_ms) / 1_000);
+    expect(await STATUS_STEPS.leases(node), "nothing is free").toBe(0);
+    expect(await STATUS_STEPS.messages(bench.node)).toBe(0);
+  }
+  await end({ kind: "receipt", peerSeat: PEER_SEAT });
+  expect(handed).toHaveLength(1);
+  expect(await db.sql`select status, attempts from service_message`).toEqual([{ status: "delivered", attempts: 1 }]);
+});
+
+test("a document that a living process judges is judged by no other, however long that outlives its lease", async () => {
+  await receive(arriving({ payload: broken() }));
+  const hand = { duties: new Leases<TakenDuty>(), messages: new Leases<TakenMessage>() };
+  const [duty] = await leaseDuties(bench.ports);
+  if (duty === undefined) throw new Error("nothing is due");
+  hand.duties.hold(duty);
+  for (let part = 0; part < 4; part += 1) {
+    await taken((0.6 * LIMITS.status_lease_ms) / 1_000);
+    expect(await STATUS_STEPS.leases({ ...bench.node, hand }), "nothing is free").toBe(0);
+    expect(await leaseDuties({ ...bench.ports, owner: "other/1" })).toEqual([]);
+  }
+});
+
+test.each([
+  ["and its receipt is the delivery", { kind: "receipt", peerSeat: PEER_SEAT }, 1],
+  ["and is sent anew when that has ended without a receipt", { kind: "peer_busy" }, 2],
+] as const)(
+  "a status whose lease has run out is not sent a second time by the process that is still sending it, %s",
+  async (_, first, times) => {
+    const { node, end } = await sending("owner/1");
+    await taken(LIMITS.status_lease_ms / 1_000 + 1);
+    const again = STATUS_STEPS.messages(node);
+    await eventually("it is taken again", async () => {
+      const rows = await db.sql`select 1 from service_message where lease_until > clock_timestamp()`;
+      return rows.length === 1;
+    });
+    await end(first);
+    await again;
+    expect(handed).toHaveLength(1);
+    await taken(2 * (LIMITS.lease_young_ms / 1_000));
+    await STATUS_STEPS.leases(node);
+    await STATUS_STEPS.messages(node);
+    expect(handed).toHaveLength(times);
+    expect(await db.sql`select status from service_message`).toEqual([{ status: "delivered" }]);
+  },
+);
 
 test("work under lease is begun once, and never after it was given up", async () => {
   const leases = new Leases<{ readonly id: string }>();

@@ -197,7 +197,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "gateway/commands/keys/rotate-master.ts: engine/storage/keyring/reseal-facts.ts#resealFacts":
     "what a row says stays, under another key; whoever has sealed it meanwhile wins, in the same statement",
   "gateway/commands/migrate.ts: engine/storage/keyring/reseal-facts.ts#resealFacts": "the same",
-  "actors/status-work.ts: engine/documents/delivery/leases.ts#freeUnheld": "leases that nobody works on",
+  "actors/status-work.ts: engine/documents/delivery/leases.ts#tendHeld":
+    "leases that nobody works on, and those that somebody does",
   "gateway/main.ts: engine/identity/sandbox.ts#ensureSandbox":
     "fills an empty sandbox before a listener is open: no command, and nobody to take turns with",
   "gateway/start/work/identity.ts: engine/identity/identity.ts#createIdentity":
