@@ -4514,6 +4514,7 @@ begin
       v_firm := null;
       continue;
     end if;
+    exit when v_firms_round and v_firm > p_after;
     v_firms := v_firms + 1;
     v_start := p_receivers[array_position(p_firms, v_firm)];
     v_receiver := v_start;

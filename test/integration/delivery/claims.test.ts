@@ -220,6 +220,25 @@ test("with more firms than one look comes to, every firm has its turn", async ()
   expect(new Set(seen)).toEqual(new Set(firms));
 });
 
+test("a look that goes on after a firm that has nothing waiting any more comes to every other firm once", async () => {
+  const firms: FirmId[] = [];
+  for (let i = 0; i < 3; i += 1) {
+    const firm = await seedFirm(db.sql, `0245:${i}`);
+    firms.push(firm);
+    await accept(firm, `0245:${i}`, "0245:9999");
+  }
+  const { cursor } = await look(db.sql, FROM_THE_START, { firms: 2, ready: 8 });
+  const [first, gone, last] = firms.toSorted();
+  expect(cursor.firm).toBe(gone);
+  await db.sql`update document set status = 'send_failed', next_attempt_at = null where firm_id = ${gone ?? null}`;
+  const found = await look(db.sql, cursor);
+  expect(found.firms.map(({ firmId, lanes }) => [firmId, lanes.length])).toEqual([
+    [last, 1],
+    [first, 1],
+  ]);
+  expect(found.more).toBe(false);
+});
+
 test("with looks over two firms at a time, every firm has its turn, and every receiver of each", async () => {
   const lanes: string[] = [];
   for (let i = 0; i < 5; i += 1) {
