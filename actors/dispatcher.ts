@@ -265,6 +265,20 @@ function giveAll(ports: DispatcherPorts, hand: Hand, taken: readonly TakenAttemp
     void give(ports, hand, attempt, placeFor(ports, hand.working, attempt));
 }
 
+/** Gives a first attempt back that came too late to be begun: nothing was sent, and nothing is to be called cut. */
+async function giveUnbegun(
+  { log }: Pick<DispatcherPorts, "log">,
+  { claims, doubt }: Hand,
+  taken: TakenAttempt,
+): Promise<void> {
+  try {
+    await claims.giveBack([taken]);
+  } catch (error) {
+    doubt.raise();
+    log.warn("dispatch.delayed", { documentId: taken.id, ...errorFields(error) });
+  }
+}
+
 /** Takes places for first attempts, which never overtake a document that waits to be claimed. */
 const reserving =
   (ports: DispatcherPorts, hand: Hand, queue: { readonly waits: () => boolean }): Reserve =>
@@ -289,7 +303,7 @@ const reserving =
         settle(() => {
           if (!claims.isLate(asked)) return void give(ports, hand, taken, giveBack);
           giveBack();
-          doubt.raise();
+          void giveUnbegun(ports, hand, taken);
         });
       },
       release: () => {

@@ -33,6 +33,12 @@ export class Answers {
     return this.#ports.clock.monotonic() - asked > LIMITS.db_answer_timeout_ms;
   }
 
+  /** Gives back what came too late to be begun, as far as it is still ours, as if it had not been taken. */
+  async giveBack(taken: readonly Pick<TakenAttempt, "id" | "version" | "attempt">[]): Promise<void> {
+    for (const { id, version, attempt } of taken)
+      await putOffAttempt(this.#ports.sql, { id, version, number: attempt, wait_ms: 0, keepsPlace: true });
+  }
+
   /**
    * What a claim has taken.
    *
@@ -60,8 +66,7 @@ export class Answers {
       const taken = await claim();
       if (!isLate()) return taken;
       // What cannot be given back is freed by the next look for leases that nobody works on.
-      for (const { id, version, attempt } of taken)
-        await putOffAttempt(this.#ports.sql, { id, version, number: attempt, wait_ms: 0, keepsPlace: true });
+      await this.giveBack(taken);
       throw temporary();
     } finally {
       this.#unanswered -= 1;

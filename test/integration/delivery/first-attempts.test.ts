@@ -107,7 +107,31 @@ test("a document whose commit was answered when its lease may have been freed is
   late_ms = LIMITS.db_answer_timeout_ms + 1;
   place?.begin(firstAttemptAt(document, Buffer.from("octets")));
   await eventually("an attempt has begun", () => begun.length > 0);
-  expect(begun.map(({ taken }) => taken.attempt)).toEqual([2]);
+  // The first was not made, and nothing says that it was cut.
+  expect(begun.map(({ taken }) => taken.attempt)).toEqual([1]);
+  expect(begun[0]?.taken.version).toBeGreaterThan(1);
+  expect(await db.sql`select 1 from document_attempt`).toEqual([]);
+});
+
+test("a document whose commit was answered when its lease was freed is left to who has claimed it since", async () => {
+  onTestFinished(shortenLimits({ lease_young_ms: 100, lease_look_soon_ms: 20 }));
+  await nothingWaits();
+  const place = dispatcher.reserve(RECEIVER, 6);
+  const document = row({ owner: place?.owner });
+  await acceptDocuments(db.sql, [document]);
+  await db.sql`update document set lease_until = '-infinity', version = version + 1`;
+  const other = { sql: db.sql, owner: "other/1" };
+  expect(await claim(other, [{ firmId: firm, receiver: RECEIVER, count: 1 }], ALL)).toMatchObject([{ attempt: 2 }]);
+  late_ms = LIMITS.db_answer_timeout_ms + 1;
+  place?.begin(firstAttemptAt(document, Buffer.from("octets")));
+  const next = row();
+  await acceptDocuments(db.sql, [next]);
+  dispatcher.poke();
+  await eventually("an attempt has begun", () => begun.length > 0);
+  expect(begun.map(({ taken }) => taken.id)).toEqual([next.id]);
+  expect(await db.sql`select attempts, version, lease_owner from document where id = ${document.id}`).toEqual([
+    { attempts: 2, version: 3, lease_owner: "other/1" },
+  ]);
 });
 
 test("a place that was taken and not used is given back, and none is taken that the receiver has not", async () => {
