@@ -56,6 +56,7 @@ export const ROW_ENDS: Readonly<Record<string, RowEnd>> = {
   payload_moved: withRow("document"),
   stored_payload: bounded("nothing of its own: a view of the two"),
   payload_leftover: pruned("movePayloads"),
+  // That of an answer goes with the status.
   mls_duty: withRow("received_document"),
   service_attempt: withRow("service_message"),
   report_submission: withRow("service_message"),

@@ -54,7 +54,10 @@ const SWEEPS: Readonly<Record<SweptTable, Sweep>> = {
       where d.id < ${provedFloor(sql, before)} and d.received_at < ${before} and d.outcome is not null
         and ${unproved(sql, sql`d.id`)}
       order by d.id`,
-    remove: removeFrom("inbound_status"),
+    remove: (sql, due) => sql`
+      with gone as (delete from inbound_status where id in (${due}) returning id),
+      duties as (delete from mls_duty where id in (select gone.id from gone))
+      select count(*)::integer as gone from gone`,
   },
   document: {
     due: (sql, before) => sql`

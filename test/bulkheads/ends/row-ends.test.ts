@@ -111,6 +111,15 @@ describe("rows whose time has come", () => {
     expect(await Promise.all(parts.map(countOf))).toEqual([0, 0, 0, 0, 0]);
   });
 
+  test.each(["inbound_status", "received_document"] as const)("a duty goes with its %s", async (table) => {
+    const at = now - LIMITS.archive_kept_ms - DAY_MS;
+    const id = idAt(at);
+    await rows.add(table, at, { ...ROWS[table](at), id });
+    await rows.add("mls_duty", at, { id });
+    await sweepRows({ sql: db.sql, clock: systemClock });
+    expect(await db.sql`select 1 from mls_duty where id = ${id}`).toHaveLength(0);
+  });
+
   test("a document that waits, and one with evidence or a status about it, stays however old it is", async () => {
     const before = await countOf("document");
     const at = now - LIMITS.archive_kept_ms - DAY_MS;

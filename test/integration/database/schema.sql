@@ -1518,6 +1518,7 @@ AS $function$
 declare
   v_owner uuid;
 begin
+  if not lock_living_firm(p_firm) then return 'taken'; end if;
   insert into participant (key, id, firm_id, registered_at) values (p_key, p_id, p_firm, p_now) on conflict (key) do nothing;
   if not found then
     select firm_id into v_owner from participant where key = p_key;
@@ -2246,6 +2247,7 @@ AS $function$
 declare
   v_firm firm;
   v_participants text[];
+  v_people uuid[];
 begin
   select * into v_firm from firm where id = p_firm for update;
   if not found then return 'missing'; end if;
@@ -2258,9 +2260,12 @@ begin
   update api_key set active = false, deactivated_at = coalesce(deactivated_at, p_now), generation = generation + 1, name = null,
     ip_allowlist = '{}' where firm_id = p_firm or scoped_firm_id = p_firm;
   delete from refresh_family where key_id in (select id from api_key where firm_id = p_firm or scoped_firm_id = p_firm);
-  delete from consent_offer where firm_id = p_firm;
+  delete from consent_offer
+    where firm_id = p_firm or (firm_id is null and target_identifier = any (array[v_firm.ico, v_firm.dic]));
   delete from firm_binding where firm_id = p_firm;
-  delete from membership where firm_id = p_firm;
+  with gone as (delete from membership where firm_id = p_firm returning person_id)
+    select coalesce(array_agg(gone.person_id), '{}') into v_people from gone;
+  perform forget_people(v_people);
   delete from firm_plan where firm_id = p_firm;
   delete from white_label_participant where firm_id = p_firm or participant_key = any (v_participants);
   delete from white_label_operation where firm_id = p_firm or participant_key = any (v_participants);
@@ -2341,6 +2346,7 @@ begin
       if not p_scopes <@ v_granted then return 'scope_exceeds'; end if;
     end if;
     if p_scoped_firm is not null then
+      if not lock_living_firm(p_scoped_firm) then return 'not_bound'; end if;
       select scopes into v_granted from firm_binding
         where integrator_id = p_integrator and firm_id = p_scoped_firm and state = 'active';
       if not found then return 'not_bound'; end if;
@@ -2350,8 +2356,7 @@ begin
       where integrator_id = p_integrator and active and scoped_firm_id is not distinct from p_scoped_firm;
     if v_active >= (case when p_scoped_firm is null then p_unrestricted_max else p_scoped_max end) then return 'limit_reached'; end if;
   else
-    perform 1 from firm where id = p_firm;
-    if not found then return 'owner_unknown'; end if;
+    if not lock_living_firm(p_firm) then return 'owner_unknown'; end if;
   end if;
   insert into api_key (id, key_type, firm_id, integrator_id, scoped_firm_id, prefix, secret_sha256, scopes, ip_allowlist, active, name, created_at)
     values (p_id, p_key_type, p_firm, p_integrator, p_scoped_firm, p_prefix, p_secret_sha256, p_scopes, p_ip_allowlist, true, p_name, p_now)
@@ -2487,6 +2492,7 @@ CREATE OR REPLACE FUNCTION public.create_webhook(p_id uuid, p_firm uuid, p_integ
  LANGUAGE plpgsql
 AS $function$
 begin
+  if p_firm is not null and not lock_living_firm(p_firm) then return false; end if;
   -- Two that are made at once take turns, so that the bounds hold.
   perform pg_advisory_xact_lock(hashtextextended('webhooks:' || coalesce(p_integrator, p_firm), 0));
   if (
@@ -2652,6 +2658,7 @@ declare
   v_status text;
   v_wish text := case when p_accept then 'accepted' else 'declined' end;
 begin
+  if not lock_living_firm(p_firm) then return 'unknown'; end if;
   select * into v_offer from consent_offer where id = p_offer;
   if not found then return 'unknown'; end if;
   select production_authorized into v_authorized from integrator where id = v_offer.integrator_id for update;
@@ -3316,9 +3323,12 @@ begin
   delete from box_item where id in (select i.id from box_item as i where i.firm_id = p_firm order by i.id limit p_limit for update);
   get diagnostics v_some = row_count;
   v_gone := v_gone + v_some;
-  update exchange set firm_id = null, end_user = encode(sha256(convert_to(end_user, 'UTF8')), 'hex') where id in (
+  v_ids := array(
     select x.id from exchange as x where x.firm_id = p_firm order by x.exchanged_at limit p_limit for update
   );
+  delete from inbound_status where id = any (v_ids);
+  update exchange set firm_id = null, end_user = encode(sha256(convert_to(end_user, 'UTF8')), 'hex')
+    where id = any (v_ids);
   get diagnostics v_some = row_count;
   v_gone := v_gone + v_some;
   delete from document_event where id in (select e.id from document_event as e where e.firm_id = p_firm limit p_limit)
@@ -3328,6 +3338,26 @@ begin
   delete from webhook_delivery where id in (
     select w.id from webhook_subscription as s join webhook_delivery as w on w.subscription_id = s.id where s.firm_id = p_firm limit p_limit
   );
+  get diagnostics v_some = row_count;
+  v_gone := v_gone + v_some;
+  if v_gone > 0 then return v_gone; end if;
+
+  -- What no index finds by its firm is looked for once, when nothing else is left.
+  delete from mls_duty where firm_id = p_firm;
+  get diagnostics v_some = row_count;
+  v_gone := v_gone + v_some;
+  delete from webhook_delivery where firm_id = p_firm and customer_ref is not null;
+  get diagnostics v_some = row_count;
+  v_gone := v_gone + v_some;
+  -- Whoever is telling receivers of events holds their subscriptions: those are left to the upkeep of the engines.
+  v_ids := array(select s.id from webhook_subscription as s where s.firm_id = p_firm for update skip locked);
+  delete from webhook_subscription as s
+    where s.id = any (v_ids) and not exists (select 1 from webhook_delivery as d where d.subscription_id = s.id);
+  get diagnostics v_some = row_count;
+  v_gone := v_gone + v_some;
+  delete from webhook_endpoint as w
+    where w.owner_id = p_firm and not exists (select 1 from webhook_subscription as s where s.endpoint_id = w.id)
+      and not exists (select 1 from webhook_delivery as d where d.endpoint_id = w.id and d.due_at is not null);
   get diagnostics v_some = row_count;
   return v_gone + v_some;
 end $function$
@@ -3663,6 +3693,26 @@ CREATE OR REPLACE FUNCTION public.firm_is_target(p_firm uuid, p_target text)
 AS $function$
   select exists (select 1 from firm where id = p_firm and (ico = p_target or dic = p_target))
 $function$
+
+CREATE OR REPLACE FUNCTION public.forget_people(p_people uuid[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_people uuid[] := array(
+    select p.id from unnest(p_people) as p (id) where not exists (select 1 from membership as m where m.person_id = p.id)
+  );
+begin
+  delete from sign_in where person_id = any (v_people);
+  delete from person_session where person_id = any (v_people);
+  delete from oauth_code where person_id = any (v_people);
+  perform 1 from person where id = any (v_people) order by id for update;
+  delete from person as p
+    where p.id = any (v_people) and not exists (select 1 from membership as m where m.person_id = p.id)
+      and not exists (select 1 from sign_in as s where s.person_id = p.id)
+      and not exists (select 1 from person_session as s where s.person_id = p.id)
+      and not exists (select 1 from oauth_code as c where c.person_id = p.id);
+end $function$
 
 CREATE OR REPLACE FUNCTION public.free_box_leases(p_owner text, p_node text, p_working uuid[], p_young_ms integer, p_dead_ms integer)
  RETURNS integer
@@ -4381,8 +4431,7 @@ CREATE OR REPLACE FUNCTION public.put_firm_plan(p_firm uuid, p_code text, p_expi
  LANGUAGE plpgsql
 AS $function$
 begin
-  perform 1 from firm where id = p_firm for share;
-  if not found then return false; end if;
+  if not lock_living_firm(p_firm) then return false; end if;
   insert into firm_plan (firm_id, code, expires_at, updated_at) values (p_firm, p_code, p_expires_at, p_now)
     on conflict (firm_id) do update set code = excluded.code, expires_at = excluded.expires_at, updated_at = excluded.updated_at;
   perform append_audit(p_audit, 'plan.changed', p_firm, null, 'firm', p_firm::text,
@@ -4415,7 +4464,7 @@ AS $function$
 declare
   v_person uuid;
 begin
-  if p_firm is not null and not exists (select 1 from firm where id = p_firm) then return 'owner_unknown'; end if;
+  if p_firm is not null and not lock_living_firm(p_firm) then return 'owner_unknown'; end if;
   if p_integrator is not null and not exists (select 1 from integrator where id = p_integrator) then
     return 'owner_unknown';
   end if;
@@ -5418,7 +5467,7 @@ declare
 begin
   -- Two that ask at once for one address take turns, so that the bound on codes holds.
   perform pg_advisory_xact_lock(hashtextextended(encode(p_address, 'hex'), 0));
-  select id into v_person from person where email = p_email;
+  select id into v_person from person where email = p_email for key share;
   select place_sha256 into v_place from sign_in_place
     where address_sha256 = p_address and place_sha256 = p_place and seen_at > p_now - p_known;
   select count(*) into v_sent from sign_in

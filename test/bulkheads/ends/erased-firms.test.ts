@@ -1,0 +1,182 @@
+/**
+ * What hangs on a firm beside its documents goes with it, and nothing is given to it again. Method: a firm has one row
+ * of everything that could be left; after its erasure every column of the database is looked at.
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { systemClock } from "../../../engine/base/clock.js";
+import { parseEmail } from "../../../engine/base/ids.js";
+import type { Email, FirmId, IntegratorId, KeyId, ParticipantId, PersonId } from "../../../engine/base/ids.js";
+import { OPERATOR, stampOf } from "../../../engine/identity/audit.js";
+import { eraseFirm } from "../../../engine/identity/erasure.js";
+import { putPlan } from "../../../engine/storage/billing/plans.js";
+import { insertSubscription } from "../../../engine/storage/events/subscriptions.js";
+import type { AuditStamp } from "../../../engine/storage/identity/audit.js";
+import { decideOffer } from "../../../engine/storage/identity/consents.js";
+import { insertKey } from "../../../engine/storage/identity/keys.js";
+import { addFirmParticipant } from "../../../engine/storage/identity/partner-firms.js";
+import { listMembers, putMember } from "../../../engine/storage/identity/people/people.js";
+import { freshDatabase } from "../../support/database/postgres.js";
+import type { TestDatabase } from "../../support/database/postgres.js";
+import { rowsOf } from "../../support/database/rows.js";
+import type { Rows } from "../../support/database/rows.js";
+
+const now = systemClock.now();
+const audit = (): AuditStamp => stampOf(OPERATOR, systemClock);
+const [firmId, otherId] = [randomUUID() as FirmId, randomUUID() as FirmId];
+const integratorId = randomUUID() as IntegratorId;
+const ICO = "50158635";
+const PARTICIPANT = "0245:2120000017";
+const [ONLY_HERE, ELSEWHERE_TOO] = ["only@forgotten.example", "elsewhere@forgotten.example"];
+const HOOK = "https://hooks.forgotten.example";
+const CUSTOMER = "customer-forgotten";
+
+/** What stays of a firm that is forgotten; see erasure.test.ts. */
+const KEPT = ["audit_entry", "firm"];
+
+let db: TestDatabase;
+let rows: Rows;
+
+const emailOf = (text: string): Email => parseEmail(text) as Email;
+const office = (email: string, of: FirmId): Promise<boolean> =>
+  putMember(
+    db.sql,
+    {
+      ...{ personId: randomUUID() as PersonId, email: emailOf(email), firmId: of },
+      ...{ integratorId: undefined, role: "owner" },
+    },
+    now,
+  );
+const webhook = (of: FirmId, path: string): Promise<boolean> =>
+  insertSubscription(
+    db.sql,
+    {
+      ...{ id: randomUUID(), owner: { firmId: of, integratorId: undefined }, url: `${HOOK}/${path}`, origin: HOOK },
+      ...{ events: ["document.delivered"], isActive: true, createdAt: now },
+      secret: { keyId: "k", sealed: randomBytes(32) },
+    },
+    audit(),
+  );
+const key = (of: FirmId): Promise<string> =>
+  insertKey(
+    db.sql,
+    {
+      ...{ id: randomUUID() as KeyId, keyType: "sk_live", firmId: of, integratorId: undefined },
+      ...{ scopedFirmId: undefined, prefix: `sk_live_${randomUUID().slice(0, 8)}`, secretSha256: randomBytes(32) },
+      ...{ scopes: ["documents:read"], ipAllowlist: [], name: undefined, issuer: undefined, audit: undefined },
+    },
+    now,
+  );
+const participant = (of: FirmId, id: string): Promise<string> =>
+  addFirmParticipant(
+    db.sql,
+    { firmId: of, key: id, id: id as ParticipantId, integratorId: undefined, audit: audit() },
+    now,
+  );
+const plan = (of: FirmId): Promise<boolean> =>
+  putPlan(db.sql, { firmId: of, code: "start", expiresAt: undefined, audit: audit() }, now);
+
+/** Tables in which a text occurs anywhere. */
+async function tablesSaying(text: string): Promise<string[]> {
+  const { sql } = db;
+  const tables = await sql<{ readonly table: string }[]>`
+    select table_name as table from information_schema.tables
+    where table_schema = 'public' and table_type = 'BASE TABLE'`;
+  const found: string[] = [];
+  for (const { table } of tables)
+    if ((await sql`select 1 from ${sql(table)} as t where position(${text} in t::text) > 0 limit 1`).length > 0)
+      found.push(table);
+  return found.sort();
+}
+
+/** An answer that came for a firm, with what is owed for it. @param documentId  null where none was found for it */
+async function answered(id: string, documentId: string | null): Promise<void> {
+  const handled = { outcome: documentId === null ? "unknown" : "applied", handled_at: new Date(now) };
+  await rows.add("inbound_status", now, {
+    ...{ id, kind: "invoice_response", receiver: PARTICIPANT, document_id: documentId },
+    ...handled,
+  });
+  await rows.add("exchange", now, {
+    ...{ id, direction: "incoming", kind: "invoice_response", firm_id: firmId, c4_country: "SK" },
+    end_user: PARTICIPANT,
+  });
+  await rows.add("mls_duty", now, { id, firm_id: firmId });
+}
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  rows = await rowsOf(db.url);
+  for (const [id, ico] of [
+    [firmId, ICO],
+    [otherId, null],
+  ] as const)
+    await rows.add("firm", now, { id, ico, name: `Firm ${id}`, peppol_status: "registered" });
+  await rows.add("integrator", now, { id: integratorId });
+  expect(await participant(firmId, PARTICIPANT)).toBe("added");
+  expect([await office(ONLY_HERE, firmId), await office(ELSEWHERE_TOO, firmId)]).toEqual([true, true]);
+  expect(await office(ELSEWHERE_TOO, otherId)).toBe(true);
+  const [person] = await db.sql<{ readonly id: string }[]>`select id from person where email = ${ONLY_HERE}`;
+  await rows.add("person_session", now, { person_id: person?.id });
+  await rows.add("sign_in", now, { person_id: person?.id });
+  expect([await key(firmId), await plan(firmId), await webhook(firmId, "in")]).toEqual(["created", true, true]);
+  await rows.add("consent_offer", now, {
+    ...{ target_identifier: ICO, relationship_mode: "managed_service", requested_interface: "sapi", status: "issued" },
+    ...{ interfaces: ["sapi"], expires_at: new Date(now + 60_000), customer_reference: CUSTOMER },
+  });
+  const document = { firm_id: firmId, status: "send_failed", door: "enterprise", sbdh_instance_id: randomUUID() };
+  const documentId = randomUUID();
+  await rows.add("document", now, { ...document, id: documentId, sender: PARTICIPANT });
+  await answered(randomUUID(), documentId);
+  await answered(randomUUID(), null);
+  await rows.add("webhook_delivery", now, {
+    ...{ firm_id: firmId, customer_ref: CUSTOMER, status: "SUCCESS", settled_at: new Date(now) },
+    event: "document.delivered",
+  });
+});
+afterAll(async () => {
+  await rows.end();
+  await db.drop();
+});
+
+test("a firm that is forgotten leaves nobody's address, no receiver, no duty and nothing that was told of it", async () => {
+  expect((await eraseFirm({ sql: db.sql, clock: systemClock }, firmId)).closure).toBe("closed");
+  expect(await tablesSaying(ONLY_HERE)).toEqual([]);
+  expect(await tablesSaying(`${HOOK}/`)).toEqual([]);
+  expect(await tablesSaying(CUSTOMER)).toEqual([]);
+  expect(await tablesSaying(ICO)).toEqual([]);
+  expect((await tablesSaying(PARTICIPANT)).filter((table) => !KEPT.includes(table))).toEqual([]);
+  expect((await tablesSaying(firmId)).filter((table) => ![...KEPT, "api_key"].includes(table))).toEqual([]);
+});
+
+test("a person of another firm stays when one of its firms is forgotten", async () => {
+  expect((await listMembers(db.sql, { firmId: otherId }, 10)).map(({ email }) => email)).toEqual([ELSEWHERE_TOO]);
+});
+
+describe("a firm that was forgotten is given nothing again:", () => {
+  test.each<[string, (of: FirmId) => Promise<unknown>, given: unknown, refused: unknown]>([
+    ["no key", key, "created", "owner_unknown"],
+    ["no person", (of) => office("again@forgotten.example", of), true, false],
+    ["no webhook", (of) => webhook(of, "again"), true, false],
+    ["no participant", (of) => participant(of, `0245:${of.slice(0, 8)}`), "added", "taken"],
+    ["no plan", plan, true, false],
+  ])("%s", async (_, give, given, refused) => {
+    expect(await give(firmId)).toEqual(refused);
+    expect(await give(otherId)).toEqual(given);
+  });
+
+  test("no consent", async () => {
+    const offerId = randomUUID();
+    await rows.add("consent_offer", now, {
+      ...{ id: offerId, target_identifier: ICO, relationship_mode: "managed_service", requested_interface: "sapi" },
+      ...{ status: "issued", interfaces: ["sapi"], expires_at: new Date(now + 60_000) },
+    });
+    await db.sql`update firm set ico = ${ICO} where id = ${firmId}`;
+    const decided = await decideOffer(
+      db.sql,
+      { ...{ offerId, firmId, accept: true, sandbox: true }, ...{ personId: randomUUID(), audit: audit() } },
+      now,
+    );
+    expect(decided).toBe("unknown");
+  });
+});
