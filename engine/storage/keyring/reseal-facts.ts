@@ -9,6 +9,8 @@ import { FIRM_KEY_PREFIX } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
 import { noteContext, openFacts, sealFacts } from "./facts.js";
+import { openedOrTold } from "./reseal.js";
+import type { OnDamaged } from "./reseal.js";
 import { NO_ID, resealWords } from "./reseal-words.js";
 
 /** Tables with facts; each has an id and the sender as columns. */
@@ -56,15 +58,37 @@ async function endOfLook(sql: Sql, table: string, after: string): Promise<string
   return row?.id ?? undefined;
 }
 
+interface Resealer {
+  readonly sealer: Sealer;
+  readonly onDamaged: OnDamaged | undefined;
+}
+
 /** Whoever has sealed a row meanwhile wins. @returns how many were written */
-async function write(sql: Sql, table: string, rows: readonly StoredFacts[], sealer: Sealer): Promise<number> {
-  const sealed: string[] = [];
-  for (const { id, sender, firm_id, facts } of rows)
-    sealed.push(JSON.stringify(sealFacts(await sealer.forFirm(firm_id), { id, sender }, openFacts(sealer, id, facts))));
-  const before = rows.map(({ facts }) => facts["keyId"] ?? null);
+async function write(
+  sql: Sql,
+  table: string,
+  rows: readonly StoredFacts[],
+  { sealer, onDamaged }: Resealer,
+): Promise<number> {
+  const [opened, sealed]: [StoredFacts[], string[]] = [[], []];
+  for (const row of rows) {
+    const { id, sender, firm_id } = row;
+    const facts = await openedOrTold(
+      () => openFacts(sealer, id, row.facts),
+      onDamaged &&
+        (() => {
+          onDamaged(table, id);
+        }),
+    );
+    if (facts === undefined) continue;
+    opened.push(row);
+    sealed.push(JSON.stringify(sealFacts(await sealer.forFirm(firm_id), { id, sender }, facts)));
+  }
+  if (opened.length === 0) return 0;
+  const before = opened.map(({ facts }) => facts["keyId"] ?? null);
   const written = await sql`
     update ${sql(table)} as t set facts = n.facts
-    from unnest(${rows.map(({ id }) => id)}::uuid[], ${sealed}::text[]::jsonb[], ${before as string[]}::text[])
+    from unnest(${opened.map(({ id }) => id)}::uuid[], ${sealed}::text[]::jsonb[], ${before as string[]}::text[])
       as n (id, facts, key_id)
     where t.id = n.id and t.facts ->> 'keyId' is not distinct from n.key_id`;
   return written.count;
@@ -99,10 +123,10 @@ async function sealNote(sql: Sql, sealer: Sealer, { id, firm_id, key_id, note }:
 
 /**
  * Goes over all facts, notes and words of answers once.
+ * @param onDamaged  as resealTable's
  * @returns how many rows were written
- * @throws Error when one of them does not open: its key is not in the ring, or it is damaged
  */
-export async function resealFacts(sql: Sql, sealer: Sealer, which: Which): Promise<number> {
+export async function resealFacts(sql: Sql, sealer: Sealer, which: Which, onDamaged?: OnDamaged): Promise<number> {
   let written = 0;
   // Where firms have keys, those seal, and what the master key has sealed is sealed again, too.
   const unless = which === "clear" ? null : sealer.isByFirm ? "" : sealer.keyId;
@@ -112,10 +136,10 @@ export async function resealFacts(sql: Sql, sealer: Sealer, which: Which): Promi
       const last: string | undefined = await endOfLook(sql, table, after);
       if (last === undefined) break;
       const rows = await nextFacts(sql, { table, after, last }, unless);
-      if (rows.length > 0) written += await write(sql, table, rows, sealer);
+      if (rows.length > 0) written += await write(sql, table, rows, { sealer, onDamaged });
       after = last;
     }
   }
-  written += await resealWords(sql, sealer, unless);
+  written += await resealWords(sql, sealer, unless, onDamaged);
   return written + (await sealNotes(sql, sealer));
 }

@@ -4,6 +4,8 @@ import { LIMITS } from "../../base/limits.js";
 import { FIRM_KEY_PREFIX } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Json, Sql } from "../sql.js";
+import { openedOrTold } from "./reseal.js";
+import type { OnDamaged } from "./reseal.js";
 import { openWords, SEALED_WORDS, sealWords } from "./words.js";
 
 interface StoredWords {
@@ -32,10 +34,15 @@ const nextAnswered = async (sql: Sql, after: string): Promise<readonly string[]>
  * Goes once over the timelines of documents that were answered; whoever has sealed an event meanwhile wins.
  * @param unless  the key whose words are left as they are, those of firms apart, which always are; null leaves all that
  *   are sealed
+ * @param onDamaged  as resealTable's
  * @returns how many events were written
- * @throws Error when words do not open: their key is not in the ring, or they are damaged
  */
-export async function resealWords(sql: Sql, sealer: Sealer, unless: string | null): Promise<number> {
+export async function resealWords(
+  sql: Sql,
+  sealer: Sealer,
+  unless: string | null,
+  onDamaged?: OnDamaged,
+): Promise<number> {
   let written = 0;
   for (let after = NO_ID; ;) {
     const documents = await nextAnswered(sql, after);
@@ -47,15 +54,25 @@ export async function resealWords(sql: Sql, sealer: Sealer, unless: string | nul
         and case when ${unless}::text is null then meta ->> 'keyId' is null
           else meta ->> 'keyId' is distinct from ${unless}::text
             and not starts_with(coalesce(meta ->> 'keyId', ''), ${FIRM_KEY_PREFIX}) end`;
-    const sealed: string[] = [];
-    for (const row of rows)
-      sealed.push(JSON.stringify(sealWords(await sealer.forFirm(row.firm_id), row.id, openWords(sealer, row.id, row))));
-    if (rows.length > 0)
+    const [opened, sealed]: [StoredWords[], string[]] = [[], []];
+    for (const row of rows) {
+      const words = await openedOrTold(
+        () => openWords(sealer, row.id, row),
+        onDamaged &&
+          (() => {
+            onDamaged("document_event", row.id);
+          }),
+      );
+      if (words === undefined) continue;
+      opened.push(row);
+      sealed.push(JSON.stringify(sealWords(await sealer.forFirm(row.firm_id), row.id, words)));
+    }
+    if (opened.length > 0)
       written += (
         await sql`
           update document_event as e set detail = null, meta = n.meta
-          from unnest(${rows.map(({ id }) => id)}::uuid[], ${sealed}::text[]::jsonb[],
-            ${rows.map(({ keyId }) => keyId) as string[]}::text[]) as n (id, meta, key_id)
+          from unnest(${opened.map(({ id }) => id)}::uuid[], ${sealed}::text[]::jsonb[],
+            ${opened.map(({ keyId }) => keyId) as string[]}::text[]) as n (id, meta, key_id)
           where e.id = n.id and e.meta ->> 'keyId' is not distinct from n.key_id`
       ).count;
     after = last;

@@ -2,11 +2,35 @@
  * Seals stored values again under the key that seals now. Rows are taken in the order of their keys, so that a pass
  * that was cut off is begun again and finds only what is left; engines read and write meanwhile.
  */
+import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { FirmId } from "../../base/ids.js";
 import { FIRM_KEY_PREFIX } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
+import { FirmKeyFailure } from "./firm-key-files.js";
+
+/** Hears of a value that its key does not open: the table, and the row by its id. */
+export type OnDamaged = (table: string, id: string) => void;
+
+/**
+ * Opens what is to be sealed again. A damaged value must not keep all others from the new key.
+ * @param told  hears that it does not open. @default it is thrown
+ * @returns undefined where it does not open
+ * @throws Error also when keys are away, which is no fault of the value
+ */
+export async function openedOrTold<T>(
+  open: () => T | Promise<T>,
+  told: (() => void) | undefined,
+): Promise<T | undefined> {
+  try {
+    return await open();
+  } catch (error) {
+    if (told === undefined || error instanceof Refusal || error instanceof FirmKeyFailure) throw error;
+    told();
+    return undefined;
+  }
+}
 
 /** Whose the rows of a table `t` are: the firm, or null. */
 const OWNERS = {
@@ -62,8 +86,18 @@ async function nextPlaces(
     order by ${id} limit ${LIMITS.reseal_batch}`;
 }
 
+interface Resealer {
+  readonly sealer: Sealer;
+  readonly onDamaged: OnDamaged | undefined;
+}
+
 /** Seals one row again; whoever has written or removed it meanwhile wins. @returns whether it was written */
-async function resealRow(sql: Sql, of: SealedColumns, place: Place, by: Sealer): Promise<boolean> {
+async function resealRow(
+  sql: Sql,
+  of: SealedColumns,
+  place: Place,
+  { sealer: by, onDamaged }: Resealer,
+): Promise<boolean> {
   const { id, key_id } = place;
   const names = Object.keys(of.sealed);
   const [row] = await sql<Readonly<Record<string, Buffer | null>>[]>`
@@ -76,7 +110,15 @@ async function resealRow(sql: Sql, of: SealedColumns, place: Place, by: Sealer):
     const sealed = row[name];
     if (sealed === null || sealed === undefined) continue;
     const context = contextOf(id);
-    values[name] = await sealer.sealInSlices(await sealer.openInSlices(key_id, sealed, context), context);
+    const opened = await openedOrTold(
+      () => sealer.openInSlices(key_id, sealed, context),
+      onDamaged &&
+        (() => {
+          onDamaged(of.table, id);
+        }),
+    );
+    if (opened === undefined) return false;
+    values[name] = await sealer.sealInSlices(opened, context);
   }
   const written = await sql`
     update ${sql(of.table)} set ${sql(values)}
@@ -86,15 +128,16 @@ async function resealRow(sql: Sql, of: SealedColumns, place: Place, by: Sealer):
 
 /**
  * Seals everything of a table that other keys have sealed, and what belongs to firms under theirs where they have some.
+ * @param onDamaged  hears of rows of which a value does not open: its key is not in the ring, or it is damaged; they
+ *   stay as they are. @default that is thrown
  * @returns how many rows were sealed again
- * @throws Error when a value does not open: its key is not in the ring, or it is damaged
  */
-export async function resealTable(sql: Sql, of: SealedColumns, sealer: Sealer): Promise<number> {
+export async function resealTable(sql: Sql, of: SealedColumns, sealer: Sealer, onDamaged?: OnDamaged): Promise<number> {
   let written = 0;
   let after: string | undefined;
   for (;;) {
     const places: readonly Place[] = await nextPlaces(sql, of, after, sealer);
-    for (const place of places) if (await resealRow(sql, of, place, sealer)) written += 1;
+    for (const place of places) if (await resealRow(sql, of, place, { sealer, onDamaged })) written += 1;
     after = places.at(-1)?.id ?? after;
     if (places.length < LIMITS.reseal_batch) return written;
   }

@@ -4,25 +4,29 @@ import { rewrapFirmKeys } from "../../../engine/storage/keyring/firm-keys.js";
 import { wrapEarlierKeys } from "../../../engine/storage/keyring/keyring.js";
 import type { Keyring } from "../../../engine/storage/keyring/keyring.js";
 import { resealTable } from "../../../engine/storage/keyring/reseal.js";
+import type { OnDamaged } from "../../../engine/storage/keyring/reseal.js";
 import { resealFacts } from "../../../engine/storage/keyring/reseal-facts.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { openKeys } from "../../start/data-dir.js";
 import { EXIT, parseArguments } from "../command.js";
 import type { Command } from "../command.js";
 import { withDatabase } from "../database.js";
-import { print, progress } from "../terminal.js";
+import { complain, plain, print, progress } from "../terminal.js";
 import { SEALED } from "./sealed-columns.js";
 
+/** Damaged values that are named; of the rest it is said how many they are. */
+const NAMED = 20;
+
 /** Goes over every table once. @returns how many values were sealed again */
-async function resealAll(sql: Sql, { sealer }: Keyring): Promise<number> {
+async function resealAll(sql: Sql, { sealer }: Keyring, onDamaged?: OnDamaged): Promise<number> {
   let values = 0;
   const bar = progress("sealing", SEALED.length);
   for (const [index, of] of SEALED.entries()) {
-    values += await resealTable(sql, of, sealer);
+    values += await resealTable(sql, of, sealer, onDamaged);
     bar.step(index + 1);
   }
   bar.end();
-  return values + (await resealFacts(sql, sealer, "all"));
+  return values + (await resealFacts(sql, sealer, "all", onDamaged));
 }
 
 /**
@@ -31,16 +35,19 @@ async function resealAll(sql: Sql, { sealer }: Keyring): Promise<number> {
  * next, and what they do afterwards is read by the keys that are kept.
  * What firms' keys have sealed stays: those keys are wrapped again, and what the master key has sealed of a firm goes
  * under the firm's, where firms have keys.
+ * @param onDamaged  hears of what does not open, once each, and it stays as it is; the keys that sealed it are kept, so
+ *   that a copy of it can be put back later. @default it is thrown
  * @returns how many values were sealed again, how many firms' keys were wrapped again, and the ids of the keys that
  *   were replaced
  */
 export async function rotateMaster(
   sql: Sql,
   keyring: Keyring,
+  onDamaged?: OnDamaged,
 ): Promise<{ readonly values: number; readonly wrapped: number; readonly replaced: readonly string[] }> {
   const { sealer, firmKeys } = keyring;
-  const first = await resealAll(sql, keyring);
-  const second = await resealAll(sql, keyring);
+  const first = await resealAll(sql, keyring, onDamaged && (() => undefined));
+  const second = await resealAll(sql, keyring, onDamaged);
   const wrapped = firmKeys === undefined ? 0 : await rewrapFirmKeys(sealer, firmKeys);
   return { values: first + second, wrapped, replaced: await wrapEarlierKeys(sql, keyring) };
 }
@@ -54,13 +61,18 @@ export const keysRotateMasterCommand: Command = {
     "2. Give every node the new key in MASTER_KEY and the old one in MASTER_KEY_PREVIOUS.",
     "3. Run this with the same two (and FIRM_KEYS, where firms have keys). It may be ended and begun again at any time.",
     "4. Take MASTER_KEY_PREVIOUS away. The old key is kept, sealed under the new one, for evidence and the payload store.",
+    "What does not open is named, left as it is, and makes the exit code 1; all else is sealed.",
   ],
   run: async (args) => {
     parseArguments(args, {});
     const config = loadConfig();
-    await withDatabase(config, async ({ sql }) => {
+    return withDatabase(config, async ({ sql }) => {
       const keyring = await openKeys(sql, config);
-      const { values, wrapped, replaced } = await rotateMaster(sql, keyring);
+      let damaged = 0;
+      const { values, wrapped, replaced } = await rotateMaster(sql, keyring, (table, id) => {
+        damaged += 1;
+        if (damaged <= NAMED) complain(`The row ${plain(id)} of ${table} does not open; it was left as it is.`);
+      });
       print(
         `${values} values were sealed under ${keyring.sealer.keyId}${keyring.sealer.isByFirm ? ", or the keys of their firms" : ""}.`,
       );
@@ -70,7 +82,11 @@ export const keysRotateMasterCommand: Command = {
           ? "There is no other key."
           : `Kept for evidence and the payload store: ${replaced.join(", ")}. MASTER_KEY_PREVIOUS is needed no longer.`,
       );
+      if (damaged === 0) return EXIT.ok;
+      complain(
+        `Rows that do not open, since they are damaged: ${damaged}. Restore them from a copy of the database; the key that sealed them is kept.`,
+      );
+      return EXIT.failed;
     });
-    return EXIT.ok;
   },
 };

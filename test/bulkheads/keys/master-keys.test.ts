@@ -129,6 +129,27 @@ describe("the ring of master keys", () => {
     expect((await rotateMaster(db.sql, both)).values).toBe(0);
   });
 
+  test("a change of the master key names what does not open, leaves it, and seals all else", async () => {
+    const { sealer } = await open(A);
+    const ids = await Promise.all(Array.from({ length: 5 }, () => sealPayload(sealer)));
+    const [damaged = "", short = ""] = ids;
+    await db.sql`
+      update payload set sealed = set_byte(sealed, 20, (get_byte(sealed, 20) + 1) % 256) where document_id = ${damaged}`;
+    await db.sql`update payload set sealed = '\\x00' where document_id = ${short}`;
+    const both = await open(B, A);
+    const told: string[] = [];
+    const { values, replaced } = await rotateMaster(db.sql, both, (table, id) => told.push(`${table} ${id}`));
+    expect(values).toBe(3);
+    expect(replaced).toEqual([idOf(A)]);
+    expect(told.sort()).toEqual([`payload ${damaged}`, `payload ${short}`].sort());
+    expect(await sealedBy()).toEqual([idOf(A), idOf(B)].sort());
+    // What is put back from a copy is opened by the key that is kept.
+    const alone = await open(B);
+    const copy = sealer.seal(Buffer.from(damaged), damaged);
+    await db.sql`update payload set sealed = ${copy} where document_id = ${damaged}`;
+    expect(await openPayload(alone.sealer, damaged)).toBe(damaged);
+  });
+
   test("a change of the master key covers every column of the schema that holds sealed octets", async () => {
     const columns = await db.sql<{ name: string }[]>`
       select table_name || '.' || column_name as name

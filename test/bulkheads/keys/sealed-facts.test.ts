@@ -298,6 +298,24 @@ describe("facts that were stored before they were sealed", () => {
     expect(await targetOf(sealer, "F-2", "PO-1")).toBeUndefined();
   });
 
+  test("facts and words that do not open keep nothing from a new key, and are named", async () => {
+    const third = Buffer.alloc(32, 3);
+    const ring = await openKeyring(db.sql, [third, B, A], systemClock);
+    const sealed = await db.sql<
+      { id: string }[]
+    >`select id::text as id from document where facts ? 'sealed' order by id`;
+    const [{ id: damaged } = { id: "" }] = sealed;
+    expect(sealed.length).toBeGreaterThan(1);
+    const rubbish = '{"sealed": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}';
+    await db.sql`update document set facts = facts || ${rubbish}::text::jsonb where id = ${damaged}`;
+    const told: string[] = [];
+    await rotateMaster(db.sql, ring, (table, id) => told.push(`${table} ${id}`));
+    expect(told).toEqual([`document ${damaged}`]);
+    const left = await db.sql<{ id: string }[]>`
+      select id::text as id from document where facts ->> 'keyId' <> ${ring.sealer.keyId}`;
+    expect(left.map(({ id }) => id)).toEqual([damaged]);
+  });
+
   test("equal numbers of two senders have digests that differ, and so do those under another key", async () => {
     const sealer = createSealer([A]);
     const numberOf = (sender: string, by = sealer): unknown =>
