@@ -10,6 +10,8 @@ import type { PayloadStore } from "./payload-store.js";
 
 interface Movable {
   readonly id: string;
+  /** Of the key that sealed these octets: whoever seals them again meanwhile keeps the row. */
+  readonly key_id: string;
   readonly sealed: Buffer;
 }
 
@@ -28,7 +30,7 @@ async function listMovable(sql: Sql, now: Instant): Promise<readonly Movable[]> 
       select id, sum(length) over (order by id) - length as before
       from old where firm_id = (select firm_id from old order by id limit 1)
     )
-    select p.document_id as id, p.sealed from mine join payload as p on p.document_id = mine.id
+    select p.document_id as id, p.key_id, p.sealed from mine join payload as p on p.document_id = mine.id
     where mine.before < ${LIMITS.payload_move_bytes} order by p.document_id`;
 }
 
@@ -40,8 +42,8 @@ async function moveSome(sql: Sql, store: PayloadStore, now: Instant): Promise<nu
   const offsets = lengths.map((_, index) => lengths.slice(0, index).reduce((sum, length) => sum + length, 0));
   const object = await store.put(Buffer.concat(movable.map(({ sealed }) => sealed)));
   const [row] = await sql<{ readonly moved: number }[]>`
-    select move_payloads(${object}, ${movable.map(({ id }) => id)}::uuid[], ${offsets}::integer[],
-      ${lengths}::integer[]) as moved`;
+    select move_payloads_of(${object}, ${movable.map(({ id }) => id)}::uuid[],
+      ${movable.map(({ key_id }) => key_id)}::text[], ${offsets}::integer[], ${lengths}::integer[]) as moved`;
   return row?.moved ?? 0;
 }
 

@@ -14,8 +14,10 @@ import { readSentUbl } from "../../../engine/documents/reads/sent.js";
 import { findSealedPayload } from "../../../engine/storage/payloads/find.js";
 import { movePayloads } from "../../../engine/storage/payloads/move.js";
 import { openPayloadStore, usePayloadStore } from "../../../engine/storage/payloads/payload-store.js";
+import type { PayloadStore } from "../../../engine/storage/payloads/payload-store.js";
 import { openPayload } from "../../../engine/storage/payloads/payloads.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
+import type { Sealer } from "../../../engine/storage/sealer.js";
 import { accessToken, invoiceXml, sapi, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
 import type { Mailbox, TestEngine } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
@@ -112,6 +114,38 @@ test("two processes that move at once lose and double nothing", async () => {
   expect(moved).toHaveLength(before);
   for (const { object, at, length } of moved)
     expect((await store.get(object, { offset: at, length })).toString()).toBe("sealed");
+});
+
+test("a payload that is sealed again while it is moved stays readable, and its object does not stay", async () => {
+  const { sql } = engine.db;
+  const files = openPayloadStore(`file:${folder}`, systemClock);
+  const row = newDocumentRow(ids.sender, "0245:1111111111");
+  await acceptDocuments(sql, [row]);
+  await sql`update document set status = 'send_failed', next_attempt_at = null where id = ${row.id}`;
+  const seal = (by: Sealer): Promise<unknown> => sql`
+    update payload set key_id = ${by.keyId}, sealed = ${by.seal(Buffer.from("text"), row.id)}
+    where document_id = ${row.id}`;
+  await seal(sealer);
+  const next = createSealer([Buffer.alloc(32, 8)]);
+  let puts = 0;
+  const store: PayloadStore = {
+    ...files,
+    put: async (bytes) => {
+      const object = await files.put(bytes);
+      if ((puts += 1) === 1) await seal(next);
+      return object;
+    },
+  };
+  const objects = filesBelow(folder).length;
+  await movePayloads(sql, store, LATER);
+  await movePayloads(sql, store, LATER);
+  const [moved] = await sql<{ key_id: string; object: string; at: number; length: number }[]>`
+    select key_id, object, byte_offset as at, byte_length as length from payload_moved where document_id = ${row.id}`;
+  if (moved === undefined) throw new Error("it was not moved");
+  const sealed = await files.get(moved.object, { offset: moved.at, length: moved.length });
+  expect(moved.key_id).toBe(next.keyId);
+  expect(next.open(moved.key_id, sealed, row.id).toString()).toBe("text");
+  expect(filesBelow(folder)).toHaveLength(objects + 1);
 });
 
 test("an engine without the store does not start on a database whose payloads are in one", async () => {

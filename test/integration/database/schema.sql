@@ -4197,6 +4197,29 @@ AS $function$
   select count(*)::integer from moved
 $function$
 
+CREATE OR REPLACE FUNCTION public.move_payloads_of(p_object text, p_ids uuid[], p_key_ids text[], p_offsets integer[], p_lengths integer[])
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_moved integer;
+begin
+  with gone as (
+    delete from payload as p using unnest(p_ids, p_key_ids, p_offsets, p_lengths) as m (id, key_id, byte_offset, byte_length)
+    where p.document_id = m.id and p.key_id = m.key_id and octet_length(p.sealed) = m.byte_length
+    returning p.document_id, p.key_id, p.bytes, m.byte_offset, m.byte_length
+  ), moved as (
+    insert into payload_moved (document_id, key_id, bytes, object, byte_offset, byte_length)
+    select gone.document_id, gone.key_id, gone.bytes, p_object, gone.byte_offset, gone.byte_length from gone
+    returning 1
+  )
+  select count(*) into v_moved from moved;
+  if v_moved = 0 then
+    insert into payload_leftover (object) values (p_object) on conflict (object) do nothing;
+  end if;
+  return v_moved;
+end $function$
+
 CREATE OR REPLACE FUNCTION public.move_white_label(p_id uuid, p_version integer, p_status text, p_error_code text, p_due_at timestamp with time zone, p_secret_key_id text, p_secret bytea, p_now timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
