@@ -85,12 +85,13 @@ async function write(
     sealed.push(JSON.stringify(sealFacts(await sealer.forFirm(firm_id), { id, sender }, facts)));
   }
   if (opened.length === 0) return 0;
-  const before = opened.map(({ facts }) => facts["keyId"] ?? null);
+  const before = (name: string): string[] => opened.map(({ facts }) => facts[name] ?? null) as string[];
   const written = await sql`
     update ${sql(table)} as t set facts = n.facts
-    from unnest(${opened.map(({ id }) => id)}::uuid[], ${sealed}::text[]::jsonb[], ${before as string[]}::text[])
-      as n (id, facts, key_id)
-    where t.id = n.id and t.facts ->> 'keyId' is not distinct from n.key_id`;
+    from unnest(${opened.map(({ id }) => id)}::uuid[], ${sealed}::text[]::jsonb[],
+      ${before("keyId")}::text[], ${before("sealed")}::text[]) as n (id, facts, key_id, sealed)
+    where t.id = n.id and t.facts ->> 'keyId' is not distinct from n.key_id
+      and t.facts ->> 'sealed' is not distinct from n.sealed`;
   return written.count;
 }
 

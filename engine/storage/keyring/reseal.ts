@@ -2,6 +2,8 @@
  * Seals stored values again under the key that seals now. Rows are taken in the order of their keys, so that a pass
  * that was cut off is begun again and finds only what is left; engines read and write meanwhile.
  */
+import { createHash } from "node:crypto";
+
 import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { FirmId } from "../../base/ids.js";
@@ -120,9 +122,15 @@ async function resealRow(
     if (opened === undefined) return false;
     values[name] = await sealer.sealInSlices(opened, context);
   }
+  // A node that seals under the same key may have written another value since it was read.
+  const isAsRead = names.map((name) => {
+    const read = row[name];
+    const digest = read === null || read === undefined ? null : createHash("sha256").update(read).digest();
+    return sql`and sha256(${sql(name)}) is not distinct from ${digest}::bytea`;
+  });
   const written = await sql`
     update ${sql(of.table)} set ${sql(values)}
-    where ${sql(of.id)} = ${idOf(sql, of, id)} and ${sql(of.keyId)} = ${key_id}`;
+    where ${sql(of.id)} = ${idOf(sql, of, id)} and ${sql(of.keyId)} = ${key_id} ${isAsRead}`;
   return written.count > 0;
 }
 

@@ -129,6 +129,26 @@ describe("the ring of master keys", () => {
     expect((await rotateMaster(db.sql, both)).values).toBe(0);
   });
 
+  test("a change of the master key leaves what a node that seals under the old one writes meanwhile", async () => {
+    const { sealer } = await open(A);
+    const id = await sealPayload(sealer);
+    const both = await open(B, A);
+    const written = Buffer.from("written meanwhile");
+    let seals = 0;
+    const late: Sealer = {
+      ...both.sealer,
+      forFirm: () => Promise.resolve(late),
+      sealInSlices: async (plain, context) => {
+        if ((seals += 1) === 1)
+          await db.sql`update payload set sealed = ${sealer.seal(written, id)} where document_id = ${id}`;
+        return both.sealer.sealInSlices(plain, context);
+      },
+    };
+    expect((await rotateMaster(db.sql, { ...both, sealer: late })).values).toBe(1);
+    expect(await openPayload(both.sealer, id)).toBe(written.toString());
+    expect(await sealedBy()).toEqual([idOf(B)]);
+  });
+
   test("a change of the master key names what does not open, leaves it, and seals all else", async () => {
     const { sealer } = await open(A);
     const ids = await Promise.all(Array.from({ length: 5 }, () => sealPayload(sealer)));
