@@ -93,15 +93,32 @@ interface AuditedRange {
   readonly last?: number;
 }
 
-/** Walks the chain from the first entry of a range to the last; it begins behind what was removed. */
+/**
+ * Walks the chain from the first entry of a range to the last; it begins behind what was removed. Where it finds faults
+ * while another process removes what is old, it walks again behind that.
+ */
 export async function auditEvidence(ports: AuditPorts, range: AuditedRange = {}): Promise<AuditResult> {
+  for (;;) {
+    const result = await walk(ports, range);
+    if (result.faults.length === 0 || (await evidenceFloor(ports.sql)).index === result.removed) return result;
+  }
+}
+
+async function walk(ports: AuditPorts, range: AuditedRange): Promise<AuditResult> {
   const floor = await evidenceFloor(ports.sql);
+  // Engines go on meanwhile: the head from before is on the way, and the one from afterwards is not before its end.
+  const isWhole = range.to === undefined && range.last === undefined;
+  const before = isWhole ? await evidenceHead(ports.sql) : undefined;
   const found = await evidenceRange(ports.sql, floor.index, { from: range.from, to: range.to });
   const bounds = found === undefined ? undefined : { ...found, last: Math.min(found.last, range.last ?? found.last) };
   const faults: AuditFault[] = await tombstoneFaults(ports);
-  const head = range.to === undefined && range.last === undefined ? await evidenceHead(ports.sql) : undefined;
+  const afterwards = isWhole ? await evidenceHead(ports.sql) : undefined;
   if (bounds === undefined) {
-    if (head !== undefined && range.from === undefined && (head.index !== floor.index || head.hash !== floor.hash))
+    if (
+      before !== undefined &&
+      range.from === undefined &&
+      (before.index !== floor.index || before.hash !== floor.hash)
+    )
       faults.push({ index: undefined, fault: "head", detail: "The chain has a head and no entries." });
     return { entries: 0, objects: 0, expired: 0, removed: floor.index, faults, roots: [] };
   }
@@ -116,6 +133,7 @@ export async function auditEvidence(ports: AuditPorts, range: AuditedRange = {})
     bounds.first === floor.index + 1
       ? floor
       : (await listEvidence(ports.sql, { after: bounds.first - 2, limit: 1 }))[0];
+  let isOnTheWay = before === undefined || before.index === floor.index;
   for (let after = bounds.first - 1; after < bounds.last;) {
     const page = (await listEvidence(ports.sql, { after, limit: LIMITS.evidence_page })).filter(
       ({ index }) => index <= bounds.last,
@@ -127,12 +145,13 @@ export async function auditEvidence(ports: AuditPorts, range: AuditedRange = {})
       for (const fault of [...chainFaults(entry, last ?? floor), ...(wrong === "expired" ? [] : wrong)])
         if (faults.length < LIMITS.audit_faults_max) faults.push(fault);
       last = entry;
+      isOnTheWay ||= entry.index === before?.index && entry.hash === before.hash;
       entries += 1;
     }
     after = page.at(-1)?.index ?? bounds.last;
     ports.progress?.(entries, bounds.last - bounds.first + 1);
   }
-  if (head !== undefined && (head.index !== last?.index || head.hash !== last.hash))
+  if (!isOnTheWay || (afterwards !== undefined && afterwards.index < (last?.index ?? 0)))
     faults.push({
       index: undefined,
       fault: "head",

@@ -157,6 +157,37 @@ test("a removal that was broken off at the store goes on where it stood", async 
   expect(await audit()).toMatchObject({ removed: old, faults: [] });
 });
 
+/** A pool on which something happens once, just before the first statement that has these words. */
+const overtaken = (words: string, work: () => Promise<unknown>): Sql => {
+  let other: Promise<unknown> | undefined;
+  return new Proxy(engine.db.sql, {
+    apply: (sql, _, given: [TemplateStringsArray, ...never[]]) => {
+      if (!Array.isArray(given[0]) || !given[0].join("").includes(words)) return sql(...given);
+      return (async () => {
+        await (other ??= work());
+        return sql(...given);
+      })();
+    },
+  });
+};
+
+test("an audit during which another process removes what is old finds no faults that are none", async () => {
+  const old = await oldEntries();
+  const sql = overtaken("order by index limit", () => removeOldEvidence(portsOf()));
+  expect(await auditEvidence({ ...portsOf(), sql })).toMatchObject({ removed: old, faults: [] });
+});
+
+test("an audit finds no fault in what engines add meanwhile", async () => {
+  const last = kept.at(-1);
+  if (last === undefined) throw new Error("there is no evidence");
+  const sql = overtaken("from evidence_head", () => chainEvidence(engine.db.sql, last));
+  await replica`delete from evidence where index = (select max(index) from evidence)`;
+  await replica`
+    update evidence_head set (index, hash) = (select index, hash from evidence order by index desc limit 1)`;
+  expect(await auditEvidence({ ...portsOf(), sql })).toMatchObject({ faults: [] });
+  expect(await allEntries()).toBe(kept.length);
+});
+
 test("the database refuses to delete evidence without a tombstone, and young evidence even under one", async () => {
   const { sql } = engine.db;
   await expect(sql`delete from evidence where index = 1`).rejects.toThrow("evidence is never changed");
