@@ -489,6 +489,10 @@ describe.each(serverForms)("reads of documents over %s", (form) => {
         ["/outbound/events", outbound],
         ["/outbound/documents", "1.1"],
         ["/outbound/documents", "2026-13-45T00:00:00Z"],
+        // Read as the 3rd of March it would pass over two days of documents.
+        ["/inbound/documents", "2026-02-31T00:00:00Z"],
+        ["/outbound/documents", "2026-02-31T00:00:00Z"],
+        ["/outbound/events", "2026-02-31T00:00:00Z"],
         ["/outbound/documents", "yesterday"],
       ] as const;
       for (const [path, since] of wrong) {
