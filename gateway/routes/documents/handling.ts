@@ -80,7 +80,7 @@ const answerRows = (ports: HandlingPorts): readonly Route[] => [
           .string()
           .max(LIMITS.response_note_chars_max)
           .refine(isXmlText, "must be text that XML can hold")
-          .optional()
+          .nullish()
           .describe("Why; the counterparty reads it."),
       }),
     },
@@ -99,7 +99,8 @@ const answerRows = (ports: HandlingPorts): readonly Route[] => [
     },
     errors: ["NOT_FOUND", "RESPONSE_STATE", "DOCUMENT_INVALID", "TEMPORARY"],
     handler: async ({ firm, params: { id }, body: { status, note } }) => {
-      const { response: said, idempotent } = await ports.respond(firm.firmId, { id, code: status, note });
+      const answer = { id, code: status, note: note ?? undefined };
+      const { response: said, idempotent } = await ports.respond(firm.firmId, answer);
       const { delivery, reason = null, respondedAt } = said;
       return { status: 200, body: { documentId: id, status, reason, delivery, respondedAt, idempotent } };
     },
@@ -139,7 +140,7 @@ const supportRows = (ports: HandlingPorts): readonly Route[] => [
       params: anyDocument,
       body: z.object({
         state: z.enum(MARK_STATES),
-        note: z.string().trim().min(1).max(LIMITS.mark_note_chars_max).optional(),
+        note: z.string().trim().min(1).max(LIMITS.mark_note_chars_max).nullish(),
       }),
     },
     responses: {
@@ -157,7 +158,7 @@ const supportRows = (ports: HandlingPorts): readonly Route[] => [
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ firm, params: { id }, body: { state, note } }) => ({
       status: 200,
-      body: await ports.mark(firm.firmId, { id, state, note }),
+      body: await ports.mark(firm.firmId, { id, state, note: note ?? undefined }),
     }),
   }),
   route({

@@ -178,7 +178,7 @@ const inboundRows = (ports: PullPorts): readonly Route[] => [
     request: {
       params: receivedPath,
       body: z
-        .object({ client_reference: z.string().trim().min(1).max(LIMITS.client_reference_chars_max).optional() })
+        .object({ client_reference: z.string().trim().min(1).max(LIMITS.client_reference_chars_max).nullish() })
         .optional(),
     },
     responses: {
@@ -194,7 +194,11 @@ const inboundRows = (ports: PullPorts): readonly Route[] => [
     },
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ firm, params: { id }, body }) => {
-      const { acknowledgedAt, reference } = await ports.acknowledge(firm.firmId, id, body?.client_reference);
+      const { acknowledgedAt, reference } = await ports.acknowledge(
+        firm.firmId,
+        id,
+        body?.client_reference ?? undefined,
+      );
       return {
         status: 200,
         body: {

@@ -92,8 +92,8 @@ const handedBody = z
       { type: "string", pattern: PARTICIPANT_FORMS.either.source },
       "To whom the document goes.",
     ),
-    xml: z.string().min(1).optional().describe("UBL XML as text; then no member of the invoice is read."),
-    processId: z.string().min(1).optional().describe("Of a document as XML; its ProfileID when it is left out."),
+    xml: z.string().min(1).nullish().describe("UBL XML as text; then no member of the invoice is read."),
+    processId: z.string().min(1).nullish().describe("Of a document as XML; its ProfileID when it is left out."),
     receiverName: text("Required without xml."),
     receiverIco: text("Company id."),
     receiverDic: text("Tax id."),
@@ -134,8 +134,11 @@ type HandedBody = z.output<typeof handedBody>;
 
 /** @throws Refusal REQUEST_INVALID for XML without a receiver */
 function handedOf(body: HandedBody): Handed {
-  const { xml, processId, receiverPeppolId } = body;
-  if (xml === undefined) return { form: "json", invoice: body };
+  const { xml, processId, ...invoice } = body;
+  const { receiverPeppolId } = invoice;
+  // Without xml its processId is a member that nobody reads, which is told; null is none.
+  if (typeof xml !== "string")
+    return { form: "json", invoice: typeof processId === "string" ? { ...invoice, processId } : invoice };
   const receiver = typeof receiverPeppolId === "string" ? parseParticipantId(receiverPeppolId) : undefined;
   if (receiver === undefined)
     throw new Refusal("REQUEST_INVALID", [
@@ -144,7 +147,7 @@ function handedOf(body: HandedBody): Handed {
         message: "receiverPeppolId must be <scheme>:<id>, for example 0245:2020202020.",
       },
     ]);
-  return { form: "xml", xml, receiver, processId };
+  return { form: "xml", xml, receiver, processId: processId ?? undefined };
 }
 
 /** An item of a batch. @throws Refusal REQUEST_INVALID */
@@ -153,7 +156,7 @@ function itemOf(value: unknown): Handed {
   if (parsed.success) return handedOf(parsed.data);
   const field = String(parsed.error.issues[0]?.path[0] ?? "item");
   throw new Refusal("REQUEST_INVALID", [
-    { field, message: "Must be an object with the members of a single send; xml and processId are texts." },
+    { field, message: "Must be an object with the members of a single send; xml and processId are texts, not empty." },
   ]);
 }
 

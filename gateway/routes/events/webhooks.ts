@@ -143,11 +143,11 @@ const makingRows = (ports: WebhookRoutesPorts): readonly Route[] => [
     description:
       "What happened before is not told. A subscription belongs to its firm, or to the integrator that made it for the firm, and covers the firm's documents of every interface.",
     errors: ["WEBHOOK_LIMIT_REACHED", "REQUEST_INVALID", "TEMPORARY"],
-    request: { body: z.object({ url, events: events.optional(), isActive: z.boolean().optional() }) },
+    request: { body: z.object({ url, events: events.nullish(), isActive: z.boolean().nullish() }) },
     responses: { 201: { description: "The subscription with its secret.", schema: made } },
     handler: async (request) => {
       const { url: wanted, events: kinds, isActive } = request.body;
-      const wish = { url: wanted, events: kinds, isActive };
+      const wish = { url: wanted, events: kinds ?? undefined, isActive: isActive ?? undefined };
       return { status: 201, body: await ports.create(ownerOf(request), wish, actorOf(request)) };
     },
   }),
@@ -191,12 +191,12 @@ const singleRows = (ports: WebhookRoutesPorts): readonly Route[] => [
     errors: ["NOT_FOUND", "REQUEST_INVALID", "TEMPORARY"],
     request: {
       params: named,
-      body: z.object({ url: url.optional(), events: events.optional(), isActive: z.boolean().optional() }),
+      body: z.object({ url: url.optional(), events: events.nullish(), isActive: z.boolean().nullish() }),
     },
     responses: { 200: { description: "The subscription as it is now.", schema: listed } },
     handler: async (request) => {
       const { url: wanted, events: kinds, isActive } = request.body;
-      const changes = { url: wanted, events: kinds, isActive };
+      const changes = { url: wanted, events: kinds ?? undefined, isActive: isActive ?? undefined };
       const subject = { owner: ownerOf(request), id: request.params.id };
       return { status: 200, body: await ports.change(subject, changes, actorOf(request)) };
     },
@@ -372,11 +372,14 @@ const deadLetterRows = (ports: WebhookRoutesPorts): readonly Route[] => [
     errors: ["NOT_FOUND", "TEMPORARY"],
     request: {
       params: z.object({ deliveryId: uuid }),
-      body: z.object({ reason: z.string().min(1).max(LIMITS.webhook_resolution_chars_max).optional() }).optional(),
+      body: z.object({ reason: z.string().min(1).max(LIMITS.webhook_resolution_chars_max).nullish() }).optional(),
     },
     responses: { 200: { description: "It is resolved.", schema: z.object({ resolved: z.literal(true) }) } },
     handler: async (request) => {
-      await ports.resolve({ owner: ownerOf(request), id: request.params.deliveryId }, request.body?.reason);
+      await ports.resolve(
+        { owner: ownerOf(request), id: request.params.deliveryId },
+        request.body?.reason ?? undefined,
+      );
       return { status: 200, body: { resolved: true as const } };
     },
   }),

@@ -129,6 +129,21 @@ describe.each(serverForms)("handling documents over %s", (form) => {
     });
   });
 
+  // shapes §6: "note?<=500", "client_reference?<=256": programs write null for what they leave out
+  test.each([
+    ["respond", { status: "IP", note: null }, "reason"],
+    ["mark", { state: "read", note: null }, "note"],
+  ])("%s with %j is as without the member", async (operation, body, member) => {
+    const { received } = await exchanged();
+    const answer = await asBuyer(`POST /documents/${received}/${operation}`, body);
+    expect([answer.status, answer.json[member]], answer.text).toEqual([200, null]);
+  });
+  test("an acknowledgement of the pull with client_reference null has none", async () => {
+    const { received } = await exchanged();
+    const answer = await asBuyer(`POST /inbound/documents/${received}/ack`, { client_reference: null });
+    expect([answer.status, answer.json["client_reference"]], answer.text).toEqual([200, null]);
+  });
+
   test.each([
     ["respond", { status: "accepted" }, "status"],
     ["respond", {}, "status"],

@@ -284,6 +284,19 @@ describe.each(serverForms)("POST /documents/send over %s", (form) => {
     expect((await raw("NaN")).status).toBe(400);
   });
 
+  // shapes §6: "{receiverPeppolId, xml, processId?} or JSON": programs with one type for both write null for the other
+  test("a member that is null is one that is left out: an invoice with xml null, and XML with processId null", async () => {
+    const asJson = await send(invoice({ xml: null, processId: null, note: null, attachments: null }));
+    expect([asJson.status, asJson.json["warning"]], asJson.text).toEqual([201, undefined]);
+    const asXml = await send({ ...xml(), processId: null, invoiceNumber: null });
+    expect(asXml.status, asXml.text).toBe(201);
+    const preflight = await post("/documents/preflight", invoice({ xml: null }));
+    expect([preflight.status, preflight.json["ready"]]).toEqual([200, true]);
+    const items = [invoice({ xml: null, processId: null })];
+    const batch = await post("/documents/send/batch", { items });
+    expect(batch.json, batch.text).toMatchObject({ total: 1, succeeded: 1 });
+  });
+
   test("999 lines are sent", async () => {
     const items = Array.from({ length: 999 }, (_, index) => ({
       description: `Položka ${index + 1}`,

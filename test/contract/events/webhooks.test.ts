@@ -71,6 +71,19 @@ describe.each(serverForms)("the %s form", (form) => {
       expect(answer.json).toMatchObject({ url: null, events: SIX, isActive: true });
     });
 
+    // shapes.md §5: "POST /webhooks {url|null, events?, isActive?}": programs write null for what they leave out
+    test("events and isActive that are null are left out: the six kinds and switched on, or as they were", async () => {
+      const token = await firmToken();
+      const answer = await make(token, { url: null, events: null, isActive: null });
+      expect([answer.status, answer.json]).toMatchObject([201, { url: null, events: SIX, isActive: true }]);
+      const named = await make(token, { url: null, events: ["document.sent"], isActive: false });
+      const body = { events: null, isActive: null };
+      const changed = await api(t, token, `PATCH /webhooks/${idOf(named)}`, { body });
+      expect([changed.status, changed.json]).toMatchObject([200, { events: ["document.sent"], isActive: false }]);
+      const nobodys = `POST /webhook-dead-letter/${randomUUID()}/resolve`;
+      expect(faultOf(await api(t, token, nobodys, { body: { reason: null } }))).toEqual([404, "NOT_FOUND"]);
+    });
+
     // shapes.md §5: "those of the specification, and document.created, document.validated, document.received"
     test("every kind of the feed may be named, each counts once, and another is refused by its field", async () => {
       const token = await firmToken();
