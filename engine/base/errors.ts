@@ -507,6 +507,22 @@ export class Refusal extends Error {
   }
 }
 
+/** @source spec/rulings.md, section 3: issue codes of details[0] */
+const ISSUES: Partial<Record<ErrorName, string>> = {
+  "SAPI-DOC-024": "duplicate_payload",
+  "SAPI-DOC-027": "handoff_date_mismatch",
+  "SAPI-DOC-028": "handoff_date_mismatch",
+};
+
+/** The details that the caller sees. For SAPI codes the first one also names the code and the issue. */
+export function shownDetails(refusal: Refusal): readonly ErrorDetail[] {
+  const { reason, details } = refusal;
+  if (!reason.startsWith("SAPI-")) return details;
+  const issue = ISSUES[reason];
+  const first = details[0] ?? { message: refusal.message };
+  return [{ code: reason, ...(issue === undefined ? {} : { issue }), ...first }, ...details.slice(1)];
+}
+
 /** The refusal of whoever sends a key again with another body. */
 export const keyReused = (): Refusal =>
   new Refusal("IDEMPOTENCY_REUSED", [{ field: "Idempotency-Key", message: "This key was used with another body." }]);

@@ -1,6 +1,6 @@
 /** Writes a refusal in the error form of its API family. Only our own words get out: no library text and no secret. */
-import { ERRORS } from "../../engine/base/errors.js";
-import type { ErrorDetail, ErrorName, Refusal } from "../../engine/base/errors.js";
+import { ERRORS, shownDetails } from "../../engine/base/errors.js";
+import type { ErrorName, Refusal } from "../../engine/base/errors.js";
 import type { Family } from "../contract/route.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
@@ -36,13 +36,6 @@ const CATEGORY_OF_STATUS: Readonly<Record<number, Category>> = {
   503: "TEMPORARY",
 };
 
-/** @source spec/rulings.md, section 3: issue codes of details[0] */
-const ISSUES: Partial<Record<ErrorName, string>> = {
-  "SAPI-DOC-024": "duplicate_payload",
-  "SAPI-DOC-027": "handoff_date_mismatch",
-  "SAPI-DOC-028": "handoff_date_mismatch",
-};
-
 /** RFC 6749, section 5.2 and 4.1.2.1; a name that is not listed is `invalid_request`. */
 const OAUTH_CODES: Partial<Record<ErrorName, string>> = {
   GRANT_TYPE: "unsupported_grant_type",
@@ -59,15 +52,6 @@ const OAUTH_CODES: Partial<Record<ErrorName, string>> = {
 
 type Envelope = (refusal: Refusal, requestId: string) => unknown;
 
-/** The details that the caller sees. For SAPI codes the first one also names the code and the issue. */
-function detailsOf(refusal: Refusal): readonly ErrorDetail[] {
-  const { reason, details } = refusal;
-  if (!reason.startsWith("SAPI-")) return details;
-  const issue = ISSUES[reason];
-  const first = details[0] ?? { message: refusal.message };
-  return [{ code: reason, ...(issue === undefined ? {} : { issue }), ...first }, ...details.slice(1)];
-}
-
 const some = <T>(name: string, value: T | undefined): Record<string, T> =>
   value === undefined ? {} : { [name]: value };
 const nonEmpty = <T>(list: readonly T[]): readonly T[] | undefined => (list.length === 0 ? undefined : list);
@@ -82,7 +66,7 @@ const sapi: Envelope = (refusal, requestId) => {
       retryable: row.sapiRetryable,
       correlation_id: requestId,
       requestId,
-      ...some("details", nonEmpty(detailsOf(refusal))),
+      ...some("details", nonEmpty(shownDetails(refusal))),
     },
   };
 };
@@ -96,7 +80,7 @@ const auth: Envelope = (refusal, requestId) => {
       message: refusal.message,
       retryable: row.retryable,
       correlation_id: requestId,
-      ...some("details", nonEmpty(detailsOf(refusal))),
+      ...some("details", nonEmpty(shownDetails(refusal))),
     },
   };
 };
@@ -121,7 +105,7 @@ const oauth: Envelope = (refusal) => ({
 const enterprise: Envelope = (refusal, requestId) => {
   const row = ERRORS[refusal.reason];
   const { requiredScope, nextAction, members = {} } = refusal.extras;
-  const details = detailsOf(refusal);
+  const details = shownDetails(refusal);
   const fixHint =
     requiredScope === undefined
       ? undefined

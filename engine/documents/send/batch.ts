@@ -1,5 +1,5 @@
 /** Many documents in one request: each is sent or refused by itself. */
-import { ERRORS, Refusal } from "../../base/errors.js";
+import { ERRORS, Refusal, shownDetails } from "../../base/errors.js";
 import type { RequestId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
@@ -58,8 +58,9 @@ async function resultOf(
   } catch (error) {
     if (!(error instanceof Refusal)) log.error("documents.batch_item_failed", errorFields(error));
     const refusal = error instanceof Refusal ? error : new Refusal("INTERNAL");
-    const { status, enterprise: code, retryable } = ERRORS[refusal.reason];
-    const { message, details, extras } = refusal;
+    const { status, enterprise: code, retryable, sapiRetryable } = ERRORS[refusal.reason];
+    const { message, extras } = refusal;
+    const details = shownDetails(refusal);
     const field = details.length === 1 ? details[0]?.field : undefined;
     return {
       index,
@@ -72,7 +73,7 @@ async function resultOf(
           ...(field === undefined ? {} : { field }),
           ...(details.length === 0 ? {} : { details }),
           ...extras.members,
-          ...(retryable ? { retryable } : {}),
+          ...(sapiRetryable ? { retryable } : {}),
         },
       },
     };

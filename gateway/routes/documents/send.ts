@@ -324,7 +324,8 @@ export const documentSendRoutes = (ports: SendPorts): readonly Route[] => [
     handler: async ({ body: { items }, caller, firm, idempotencyKey, receivedAt, requestId }) => ({
       status: 200,
       body: await ports.batch({ count: items.length, requestId }, (index) => {
-        const key = idempotencyKey === undefined ? undefined : `${idempotencyKey}#${index}`;
+        // No key that a client can send holds the separator, so that none of a single send is that of an item.
+        const key = idempotencyKey === undefined ? undefined : `${idempotencyKey}\u001f${index}`;
         const facts = { firmId: firm.firmId, keyId: caller.keyId, idempotencyKey: key, receivedAt };
         return ports.send(itemOf(items[index]), facts);
       }),

@@ -225,6 +225,35 @@ describe.each(serverForms)("reads of documents over %s", (form) => {
     });
   });
 
+  describe("keys of a batch", () => {
+    const good = () => ({
+      receiverPeppolId: receiver.participantId,
+      xml: invoiceXml(sender.participantId, receiver.participantId),
+    });
+    const post = (path: string, body: unknown, key: string) =>
+      api(t, sender.token, `POST ${path}`, { body, headers: { "idempotency-key": key } });
+
+    // D-174: "An item … has the HTTP status and the body that a send of it alone would have had"
+    test("an item whose key was used with another body is told what a send alone is told", async () => {
+      const [key, other] = [randomUUID(), randomUUID()];
+      await post("/documents/send", good(), key);
+      await post("/documents/send/batch", { items: [good()] }, other);
+      const alone = await post("/documents/send", good(), key);
+      const [item] = rowsOf(await post("/documents/send/batch", { items: [good()] }, other), "results");
+      const { requestId: _, ...told } = alone.json["error"] as Row;
+      const { requestId: __, ...ofItem } = (item?.["result"] as { readonly error: Row }).error;
+      expect([item?.["status"], ofItem]).toEqual([alone.status, told]);
+    });
+
+    // reliability C-06: "same key … on two endpoints: independent"
+    test("no key of a single send is that of an item", async () => {
+      const key = randomUUID();
+      const batch = await post("/documents/send/batch", { items: [good()] }, key);
+      expect(batch.json).toMatchObject({ succeeded: 1 });
+      expect((await post("/documents/send", good(), `${key}#0`)).status).toBe(201);
+    });
+  });
+
   describe("the inbox", () => {
     // shapes §6: "GET /documents/inbox?offset&limit&status(received|acknowledged)&since"
     test("GET /documents/inbox: oldest first, by status, since, limit and offset", async () => {
