@@ -153,19 +153,19 @@ test("a person of another firm stays when one of its firms is forgotten", async 
   expect((await listMembers(db.sql, { firmId: otherId }, 10)).map(({ email }) => email)).toEqual([ELSEWHERE_TOO]);
 });
 
-describe("a firm that was forgotten is given nothing again:", () => {
+describe("what is given to firms", () => {
   test.each<[string, (of: FirmId) => Promise<unknown>, given: unknown, refused: unknown]>([
     ["no key", key, "created", "owner_unknown"],
     ["no person", (of) => office("again@forgotten.example", of), true, false],
     ["no webhook", (of) => webhook(of, "again"), true, false],
     ["no participant", (of) => participant(of, `0245:${of.slice(0, 8)}`), "added", "taken"],
     ["no plan", plan, true, false],
-  ])("%s", async (_, give, given, refused) => {
+  ])("a firm that was forgotten is given %s again", async (_, give, given, refused) => {
     expect(await give(firmId)).toEqual(refused);
     expect(await give(otherId)).toEqual(given);
   });
 
-  test("no consent", async () => {
+  test("a firm that was forgotten is given no consent again", async () => {
     const offerId = randomUUID();
     await rows.add("consent_offer", now, {
       ...{ id: offerId, target_identifier: ICO, relationship_mode: "managed_service", requested_interface: "sapi" },
