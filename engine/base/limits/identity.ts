@@ -224,6 +224,8 @@ export const IDENTITY_LIMITS = {
    * the statements of requests may. Ours.
    */
   meter_rebuild_statement_ms: 30 * MINUTE_MS,
+  /** One statement of an erasure, which looks through all that no index finds by its firm. Ours. */
+  erasure_statement_ms: 30 * MINUTE_MS,
   /** How long a plan works on after its end. Ours. */
   plan_grace_ms: 14 * DAY_MS,
   /** spec/enterprise.md, Limits: integrator licence per-firm list. How far an offset goes: ours. */

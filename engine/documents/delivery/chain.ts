@@ -3,25 +3,23 @@
  * What is left of it is recorded for the reports by the statement that ends the attempt, so that no exchange is
  * reported that we do not believe in.
  */
-import type { Log } from "../../base/log.js";
 import { errorFields } from "../../base/log.js";
 import type { Transport } from "../../peppol/transport.js";
 import { chainEvidence } from "../../storage/evidence/evidence.js";
-import type { Sql } from "../../storage/sql.js";
 import { doubtHandover } from "./handover.js";
+import type { HandoverPorts } from "./handover.js";
 
 /**
  * The way of customers' documents and of our own messages.
  * @param transport the bare way to another access point, AS4 or loopback
  */
-export const delivery = (transport: Transport, ports: { readonly sql: Sql; readonly log: Log }): Transport =>
-  doubtHandover(transport, ports);
+export const delivery = (transport: Transport, ports: HandoverPorts): Transport => doubtHandover(transport, ports);
 
 /**
  * The same for a message whose end does not write its evidence: the record has its place in the chain before the
  * outcome is told. An exchange whose record has none proves nothing.
  */
-export const provedDelivery = (transport: Transport, ports: { readonly sql: Sql; readonly log: Log }): Transport =>
+export const provedDelivery = (transport: Transport, ports: HandoverPorts): Transport =>
   delivery(
     {
       deliver: async (exchange, signal) => {

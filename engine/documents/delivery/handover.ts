@@ -5,13 +5,22 @@
  * judged anew.
  * @source measured with phase4 4.4.1 and 4.5.4, test/interop
  */
+import type { Clock } from "../../base/clock.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import { NOT_SERVICED } from "../../peppol/as4/ebms-errors.js";
 import { UNJUDGED } from "../../peppol/as4/outcomes.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
 import { earlierRefusals } from "../../storage/documents/attempts.js";
+import { untilBack } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
+
+/** What a handover is judged with. */
+export interface HandoverPorts {
+  readonly sql: Sql;
+  readonly log: Log;
+  readonly clock: Pick<Clock, "monotonic">;
+}
 
 /**
  * A transport that believes a handover only when the peer has refused no earlier attempt.
@@ -19,13 +28,14 @@ import type { Sql } from "../../storage/sql.js";
  * Safe is the error that says too little: a document that is not called delivered is looked after, one that is called
  * delivered and was not is lost.
  */
-export function doubtHandover(transport: Transport, { sql, log }: { readonly sql: Sql; readonly log: Log }): Transport {
+export function doubtHandover(transport: Transport, { sql, log, clock }: HandoverPorts): Transport {
   return {
     deliver: async (exchange, signal) => {
       const outcome = await transport.deliver(exchange, signal);
       if (outcome.kind !== "already_handed_over") return outcome;
       try {
-        return judgeHandover(outcome, await earlierRefusals(sql, exchange.documentId));
+        const refusals = await untilBack(clock, () => earlierRefusals(sql, exchange.documentId));
+        return judgeHandover(outcome, refusals);
       } catch (error) {
         log.error("dispatch.attempts_unreadable", {
           documentId: exchange.documentId,

@@ -1,12 +1,16 @@
 /** `kurier firms erase`: a firm is forgotten; what the law asks for stays. */
 import { systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
+import type { Config } from "../../../engine/base/config.js";
 import { parseFirmId } from "../../../engine/base/ids.js";
+import type { FirmId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import { eraseFirm } from "../../../engine/identity/erasure.js";
 import type { FirmClosure } from "../../../engine/storage/identity/erasure.js";
 import { checkFirmKeys } from "../../../engine/storage/keyring/firm-keys.js";
+import type { Sql } from "../../../engine/storage/sql.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
-import type { Command } from "../command.js";
+import type { Command, ExitCode } from "../command.js";
 import { withDatabase } from "../database.js";
 import { complain, print } from "../terminal.js";
 
@@ -15,6 +19,21 @@ const REFUSALS: Readonly<Record<Exclude<FirmClosure, "closed">, string>> = {
   under_way: "Documents or answers of the firm are still under way; wait until they have ended, or cancel them.",
   registered: "A participant of the firm is still registered in the network; see kurier participants unregister.",
 };
+
+async function erase(sql: Sql, keysAt: Config["FIRM_KEYS"], firmId: FirmId): Promise<ExitCode> {
+  const firmKeys = await checkFirmKeys(sql, keysAt);
+  const { closure, rows } = await eraseFirm({ sql, clock: systemClock, firmKeys }, firmId);
+  if (closure !== "closed") {
+    complain(REFUSALS[closure]);
+    return EXIT.failed;
+  }
+  print(`${rows} rows of the firm ${firmId} were removed.`);
+  if (firmKeys !== undefined)
+    print(
+      "Its key is gone from FIRM_KEYS: what it sealed is opened in no copy of the database, once copies of that directory have ended, too.",
+    );
+  return EXIT.ok;
+}
 
 export const firmsEraseCommand: Command = {
   name: "firms erase",
@@ -31,19 +50,8 @@ export const firmsEraseCommand: Command = {
     if (firmId === undefined) throw new UsageError("--firm ID is needed.");
     if (!options.has("yes")) throw new UsageError("This cannot be undone: --yes is needed.");
     const config = loadConfig();
-    return withDatabase(config, async ({ sql }) => {
-      const firmKeys = await checkFirmKeys(sql, config.FIRM_KEYS);
-      const { closure, rows } = await eraseFirm({ sql, clock: systemClock, firmKeys }, firmId);
-      if (closure !== "closed") {
-        complain(REFUSALS[closure]);
-        return EXIT.failed;
-      }
-      print(`${rows} rows of the firm ${firmId} were removed.`);
-      if (firmKeys !== undefined)
-        print(
-          "Its key is gone from FIRM_KEYS: what it sealed is opened in no copy of the database, once copies of that directory have ended, too.",
-        );
-      return EXIT.ok;
+    return withDatabase(config, ({ sql }) => erase(sql, config.FIRM_KEYS, firmId), {
+      statement_timeout_ms: LIMITS.erasure_statement_ms,
     });
   },
 };

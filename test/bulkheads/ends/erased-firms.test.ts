@@ -153,6 +153,21 @@ test("a person of another firm stays when one of its firms is forgotten", async 
   expect((await listMembers(db.sql, { firmId: otherId }, 10)).map(({ email }) => email)).toEqual([ELSEWHERE_TOO]);
 });
 
+test("an invitation waits on for a company that was made twice when one of its firms is forgotten", async () => {
+  const [twin, other, ico] = [randomUUID() as FirmId, randomUUID() as FirmId, "77665544"];
+  for (const id of [twin, other])
+    await rows.add("firm", now, { id, ico, name: `Twin ${id}`, peppol_status: "registered" });
+  await rows.add("consent_offer", now, {
+    ...{ id: randomUUID(), target_identifier: ico, relationship_mode: "managed_service", requested_interface: "sapi" },
+    ...{ status: "issued", interfaces: ["sapi"], expires_at: new Date(now + 60_000) },
+  });
+  const waiting = () => db.sql`select 1 from consent_offer where target_identifier = ${ico}`;
+  expect((await eraseFirm({ sql: db.sql, clock: systemClock }, twin)).closure).toBe("closed");
+  expect(await waiting()).toHaveLength(1);
+  expect((await eraseFirm({ sql: db.sql, clock: systemClock }, other)).closure).toBe("closed");
+  expect(await waiting()).toHaveLength(0);
+});
+
 describe("what is given to firms", () => {
   test.each<[string, (of: FirmId) => Promise<unknown>, given: unknown, refused: unknown]>([
     ["no key", key, "created", "owner_unknown"],

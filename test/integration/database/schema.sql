@@ -2261,7 +2261,11 @@ begin
     ip_allowlist = '{}' where firm_id = p_firm or scoped_firm_id = p_firm;
   delete from refresh_family where key_id in (select id from api_key where firm_id = p_firm or scoped_firm_id = p_firm);
   delete from consent_offer
-    where firm_id = p_firm or (firm_id is null and target_identifier = any (array[v_firm.ico, v_firm.dic]));
+    where firm_id = p_firm or (
+      firm_id is null and target_identifier = any (array[v_firm.ico, v_firm.dic]) and not exists (
+        select 1 from firm as o where o.id <> p_firm and o.erased_at is null and target_identifier in (o.ico, o.dic)
+      )
+    );
   delete from firm_binding where firm_id = p_firm;
   with gone as (delete from membership where firm_id = p_firm returning person_id)
     select coalesce(array_agg(gone.person_id), '{}') into v_people from gone;

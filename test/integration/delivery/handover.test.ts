@@ -52,7 +52,10 @@ const DISPATCH = {
 async function attempts(outcomes: readonly Outcome[]): Promise<unknown> {
   const id = await document();
   for (const outcome of outcomes) {
-    const transport = doubtHandover({ deliver: () => Promise.resolve(outcome) }, { sql: db.sql, log: silentLog });
+    const transport = doubtHandover(
+      { deliver: () => Promise.resolve(outcome) },
+      { sql: db.sql, log: silentLog, clock },
+    );
     await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
     await makeDue(db.sql, id);
   }
@@ -99,7 +102,7 @@ test("a handover that is not believed is no exchange in the reports, and one tha
   const exchanged = async (outcomes: readonly Outcome[]): Promise<boolean> => {
     const id = await document();
     for (const outcome of outcomes) {
-      const transport = delivery({ deliver: () => Promise.resolve(outcome) }, { sql: db.sql, log: silentLog });
+      const transport = delivery({ deliver: () => Promise.resolve(outcome) }, { sql: db.sql, log: silentLog, clock });
       await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
       await makeDue(db.sql, id);
     }
@@ -109,11 +112,31 @@ test("a handover that is not believed is no exchange in the reports, and one tha
   expect(await exchanged([LOST, DUPLICATE])).toBe(true);
 });
 
+test("earlier attempts that a restart of the database keeps from being read are read when it is back", async () => {
+  const id = await document();
+  let tries = 0;
+  const restarting = Object.assign((...args: Parameters<typeof db.sql>) => {
+    tries += 1;
+    if (tries > 1) return db.sql(...args);
+    return Promise.reject(Object.assign(new Error("the connection is gone"), { code: "CONNECTION_CLOSED" }));
+  }, db.sql) as typeof db.sql;
+  const transport = doubtHandover(
+    { deliver: () => Promise.resolve(DUPLICATE) },
+    { sql: restarting, log: silentLog, clock },
+  );
+  await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
+  const [row] = await db.sql`select status from document where id = ${id}`;
+  expect([row, tries]).toEqual([{ status: "delivered" }, 2]);
+});
+
 test("where the earlier attempts cannot be read the document was sent, and is tried again", async () => {
   const other = await freshDatabase();
   await other.sql`alter table service_attempt rename to hidden`;
   const id = await document();
-  const transport = doubtHandover({ deliver: () => Promise.resolve(DUPLICATE) }, { sql: other.sql, log: silentLog });
+  const transport = doubtHandover(
+    { deliver: () => Promise.resolve(DUPLICATE) },
+    { sql: other.sql, log: silentLog, clock },
+  );
   await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
   const [row] = await db.sql`
     select d.status, a.outcome, a.code, d.next_attempt_at is not null as again from document as d
