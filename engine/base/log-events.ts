@@ -74,6 +74,8 @@ export const LOG_EVENTS = {
   "pki.keystore_unusable": "The changed key store cannot be read; the keys from before stay in use.",
   "pki.revocation_failed": "A question about a certificate's revocation ended in a fault of ours.",
   "pki.revocation_unknown": "No revocation service answered for a certificate; REVOCATION decides what that means.",
+  "postgres.log_files_failed":
+    "Files of the log of the embedded Postgres could not be made ahead; it makes them itself, while commits wait.",
   "postgres.orphan_stopped": "A Postgres that the last process had left behind was stopped.",
   "traces.not_taken": "The collector of traces did not take spans; they were dropped and counted.",
   "whitelabel.closed":

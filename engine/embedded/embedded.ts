@@ -11,6 +11,7 @@ import { pathErrorOf } from "./paths.js";
 
 export { EmbeddedError } from "./child.js";
 export { PathError, pathErrorOf } from "./paths.js";
+export { keepLogFiles } from "./log-files.js";
 export { hasEmbeddedPostgres, runningEmbeddedPostgres, startEmbeddedPostgres } from "./postgres.js";
 export type { EmbeddedPostgres } from "./postgres.js";
 export { findNatsServer, runningNatsServer, startNatsServer } from "./nats.js";

@@ -26,6 +26,8 @@ interface EmbeddedPostgresOptions {
 export interface EmbeddedPostgres {
   /** For `openSql`; the host parameter is the directory of the socket. */
   readonly url: string;
+  /** Where its data is. */
+  readonly directory: string;
   /** Of the postmaster. */
   readonly pid: number;
   /** Fast shutdown: clients are cut off, a checkpoint is written. */
@@ -38,7 +40,11 @@ const SETTINGS: Readonly<Record<string, string>> = {
   unix_socket_permissions: "0700",
   max_connections: "120",
   shared_buffers: "128MB",
+  // A large payload fills the buffers of the default several times, and each time whoever commits writes them out.
+  wal_buffers: "16MB",
   max_wal_size: "1GB",
+  // As many files as are filled between two checkpoints under load are kept to be used again (log-files.ts).
+  min_wal_size: "512MB",
   fsync: "on",
   synchronous_commit: "on",
   // Our statements are short; compiling them costs more than it saves.
@@ -300,6 +306,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   });
   return {
     url: urlOf(socket.path),
+    directory,
     get pid() {
       return child.pid;
     },

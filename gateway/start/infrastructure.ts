@@ -4,7 +4,12 @@ import { systemClock } from "../../engine/base/clock.js";
 import type { Clock } from "../../engine/base/clock.js";
 import { migratesAtStart } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
-import { findNatsServer, startEmbeddedPostgres, startNatsServer } from "../../engine/embedded/embedded.js";
+import {
+  findNatsServer,
+  keepLogFiles,
+  startEmbeddedPostgres,
+  startNatsServer,
+} from "../../engine/embedded/embedded.js";
 import { countDropsFromNone } from "../../engine/events/delivery.js";
 import { openJetStream } from "../../engine/events/streams-jetstream.js";
 import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
@@ -16,6 +21,7 @@ import { errorFields } from "../../engine/base/log.js";
 import type { Log } from "../../engine/base/log.js";
 import type { Metrics } from "../../engine/base/metrics.js";
 import { migrate, requireMigrated } from "../../engine/storage/migrate.js";
+import { openLogFiles } from "../../engine/storage/log-files.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { createPipeline } from "../request/pipeline.js";
@@ -90,6 +96,7 @@ export async function startDatabase({ config, log, clock, stack, dataDir }: Base
     const embedded = await startEmbeddedPostgres({ dataDir, log });
     stack.add("embedded Postgres", () => embedded.stop());
     url = embedded.url;
+    stack.add("files of Postgres' log", keepLogFiles({ ...embedded, connect: () => openLogFiles(embedded.url) }, log));
   }
   await (migratesAtStart(config) ? migrate({ url, clock }) : requireMigrated({ url }));
   const sql = openSql({ url, name: "kurier" });

@@ -98,6 +98,16 @@ export const RUNNING_LIMITS = {
   /** Lines of a child's error output that are kept to explain a failed start, and their length. */
   child_last_words_max: 20,
   child_last_words_chars_max: 500,
+  /**
+   * Files of 16 MB of the embedded Postgres' log, a few less than its min_wal_size keeps; from how many on it counts
+   * as at work: an engine that was only started has one. None is made where the disk has not nine times their room.
+   */
+  log_files: 28,
+  log_files_at_work: 3,
+  log_files_free_bytes: 4_096 * MiB,
+  /** How often is looked whether there are enough, and the rest between two that are made: commits wait for each. */
+  log_files_look_ms: 5 * SECOND_MS,
+  log_files_rest_ms: 50,
   /** The path of a Unix socket: 104 octets on macOS and 108 on Linux, the final zero included. */
   socket_path_bytes_max: 100,
   /** The oldest PostgreSQL that has what our statements use, as server_version_num writes it. */
