@@ -3,8 +3,8 @@ import type { BoxKind } from "../../../actors/box.js";
 import { startBoxDispatcher } from "../../../actors/box-dispatcher.js";
 import type { BoxDispatcher } from "../../../actors/box-dispatcher.js";
 import { consumeDispatch } from "../../../actors/consumers.js";
-import { startDispatcher } from "../../../actors/dispatcher.js";
-import type { Dispatcher } from "../../../actors/dispatcher.js";
+import { startDispatcher } from "../../../actors/delivery/dispatcher.js";
+import type { Dispatcher } from "../../../actors/delivery/dispatcher.js";
 import { startStatusWork } from "../../../actors/status-work.js";
 import type { StatusWork } from "../../../actors/status-work.js";
 import type { ReceiverCapacity } from "../../../engine/documents/delivery/claims.js";
@@ -65,7 +65,6 @@ export async function startDispatch(
     document,
     clock,
     log,
-    metrics,
     owner: leaseOwnerOf(node),
     capacityOf,
   });

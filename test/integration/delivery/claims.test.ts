@@ -5,7 +5,7 @@
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { startDispatcher } from "../../../actors/dispatcher.js";
+import { startDispatcher } from "../../../actors/delivery/dispatcher.js";
 import type { DocumentKind } from "../../../actors/document.js";
 import { startActors } from "../../../actors/system.js";
 import { systemClock } from "../../../engine/base/clock.js";
@@ -477,7 +477,6 @@ test("a document whose attempt's end could not be written is claimed again as so
     actors,
     document,
     log: silentLog,
-    metrics,
     capacityOf: quick,
   });
   try {
@@ -584,7 +583,6 @@ test("thousands for a receiver that takes nothing hold up no other: what a look 
     actors,
     document,
     log: silentLog,
-    metrics,
     capacityOf: (receiver) => ({ ...quick(receiver), places: receiver === "0245:100" ? 0 : 64 }),
   });
   try {

@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
-import { startDispatcher } from "../../../actors/dispatcher.js";
+import { startDispatcher } from "../../../actors/delivery/dispatcher.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import type { DocumentId, FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
@@ -62,7 +62,6 @@ test("a document that no stream and no door has told of is delivered, one left b
     actors,
     document,
     log: bench.ports.log,
-    metrics: bench.metrics,
     owner: "node/1",
     clock: systemClock,
     capacityOf: (key) => ({ key, places: LIMITS.attempts_per_receiver_max, typical_ms: undefined }),
@@ -86,7 +85,6 @@ test("an attempt that outlives its lease gives its place at the receiver back wh
     actors,
     document,
     log: bench.ports.log,
-    metrics: bench.metrics,
     owner: "node/2",
     clock: systemClock,
     capacityOf: (key) => ({ key, places: 2, typical_ms: undefined }),
@@ -153,7 +151,6 @@ test.each([
       actors,
       document,
       log: bench.ports.log,
-      metrics: bench.metrics,
       owner: "node/5",
       clock: systemClock,
       capacityOf: (key) => ({ key, places: 2, typical_ms: undefined }),
@@ -216,7 +213,6 @@ async function startHolding(
     actors,
     document,
     log: bench.ports.log,
-    metrics: bench.metrics,
     owner,
     clock: systemClock,
     capacityOf: (key) => ({ key, places, typical_ms: undefined }),
@@ -315,7 +311,6 @@ test.each([
     },
     document: busy,
     log: { ...bench.ports.log, warn: (event) => told.push(event) },
-    metrics: bench.metrics,
     owner: "node/3",
     clock: systemClock,
     capacityOf: (key) => ({ key, places: 2, typical_ms: undefined }),
@@ -367,7 +362,6 @@ test("documents of sixty hours ago whose healthy receiver has few places are all
     actors,
     document,
     log: bench.ports.log,
-    metrics: bench.metrics,
     owner: "node/4",
     clock: systemClock,
     capacityOf: () => ({ key: "one for all", places: 2, typical_ms: undefined }),

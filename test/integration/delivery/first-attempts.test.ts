@@ -4,8 +4,8 @@
  */
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 
-import { startDispatcher } from "../../../actors/dispatcher.js";
-import type { Dispatcher } from "../../../actors/dispatcher.js";
+import { startDispatcher } from "../../../actors/delivery/dispatcher.js";
+import type { Dispatcher } from "../../../actors/delivery/dispatcher.js";
 import type { DocumentKind } from "../../../actors/document.js";
 import { startActors } from "../../../actors/system.js";
 import type { ClaimedAttempt } from "../../../engine/documents/delivery/dispatch.js";
@@ -58,7 +58,6 @@ beforeEach(async () => {
       },
     } as unknown as DocumentKind,
     log: silentLog,
-    metrics,
     owner: "node/1",
     clock: { ...systemClock, monotonic: () => systemClock.monotonic() + late_ms },
     capacityOf: (receiver) => ({ key: receiver, places: 2, typical_ms: 50 }),

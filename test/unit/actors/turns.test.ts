@@ -216,13 +216,15 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     "an object of reads and changes; it is given to its actor where it is made",
   "gateway/commands/people/oauth-clients.ts: engine/identity/people/oauth.ts#registerOAuthProgram":
     "an operator's word about a program, one row in one statement that nothing else writes",
-  "actors/dispatcher.ts: engine/documents/delivery/answers.ts#Answers":
+  "actors/delivery/dispatcher.ts: engine/documents/delivery/answers.ts#Answers":
     "gives back what a claim brought too late to be begun, as if it had not been claimed",
-  "actors/dispatcher.ts: engine/documents/delivery/due.ts#beat": "a sign of life, one row that nothing else writes",
-  "actors/dispatcher.ts: engine/documents/delivery/due.ts#freeDead": "leases of processes that are known to be dead",
-  "actors/dispatcher.ts: engine/documents/delivery/due.ts#claim": "the same as of duties",
-  "actors/dispatcher.ts: engine/documents/delivery/due.ts#claimForgotten": "the same",
-  "actors/dispatcher.ts: engine/documents/delivery/due.ts#tendLeases":
+  "actors/delivery/leases.ts: engine/documents/delivery/due.ts#beat":
+    "a sign of life, one row that nothing else writes",
+  "actors/delivery/leases.ts: engine/documents/delivery/due.ts#freeDead":
+    "leases of processes that are known to be dead",
+  "actors/delivery/claims.ts: engine/documents/delivery/due.ts#claim": "the same as of duties",
+  "actors/delivery/dispatcher.ts: engine/documents/delivery/due.ts#claimForgotten": "the same",
+  "actors/delivery/leases.ts: engine/documents/delivery/due.ts#tendLeases":
     "leases that nobody works on, and those that somebody does",
   "gateway/start/work/work.ts: engine/documents/inbound/inbox.ts#createInbox":
     "shows documents, and marks with it that they were shown: set once by whoever is first, so that no turn could decide it",
