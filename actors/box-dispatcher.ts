@@ -11,7 +11,8 @@ import { pruneStaged } from "../engine/documents/connector/staged.js";
 import { LIMITS } from "../engine/base/limits.js";
 import { budget } from "../engine/base/memory/budgets.js";
 import { errorFields } from "../engine/base/log.js";
-import { createWake, within } from "../engine/events/wake.js";
+import { repeat, within } from "../engine/events/wake.js";
+import type { Loop } from "../engine/events/wake.js";
 import type { BoxKind } from "./box.js";
 import type { ActorSystem } from "./system.js";
 
@@ -66,37 +67,24 @@ class Hand {
 }
 
 /** Ends what has waited or been kept long enough, again and again. */
-function startPruning({ sql, log }: BoxDispatcherPorts): { readonly stop: () => Promise<void> } {
-  const wake = createWake();
-  let stopping = false;
-  const run = async (): Promise<void> => {
-    while (!stopping) {
-      try {
-        await pruneBox(sql);
-        await pruneStaged(sql);
-      } catch (error) {
-        log.warn("box.prune_failed", errorFields(error));
-      }
-      if (!stopping) await wake.wait(LIMITS.box_prune_interval_ms);
-    }
-  };
-  const ended = run();
-  return {
-    stop: () => {
-      stopping = true;
-      wake.poke();
-      return ended;
+const startPruning = ({ sql, log }: BoxDispatcherPorts): Loop =>
+  repeat(
+    async () => {
+      await pruneBox(sql);
+      await pruneStaged(sql);
+      return LIMITS.box_prune_interval_ms;
     },
-  };
-}
+    (error) => {
+      log.warn("box.prune_failed", errorFields(error));
+      return LIMITS.box_prune_interval_ms;
+    },
+  );
 
 /** Starts to take items. */
 export function startBoxDispatcher(ports: BoxDispatcherPorts): BoxDispatcher {
   const { actors, box, log } = ports;
   const hand = new Hand();
-  const wake = createWake();
   const agenda = boxAgenda(ports);
-  let stopping = false;
 
   async function give(item: ClaimedItem): Promise<void> {
     const giveBack = hand.take(item);
@@ -107,32 +95,26 @@ export function startBoxDispatcher(ports: BoxDispatcherPorts): BoxDispatcher {
       log.warn("box.delayed", { documentId: item.documentId, ...errorFields(error) });
     } finally {
       giveBack();
-      wake.poke();
+      taking.poke();
     }
   }
 
-  async function run(): Promise<void> {
-    while (!stopping) {
-      let wait_ms: number = LIMITS.box_poll_ms;
-      try {
-        const turn = await agenda.turn(hand.room());
-        for (const item of turn.items) void give(item);
-        wait_ms = turn.wait_ms;
-      } catch (error) {
-        log.warn("box.due_unreadable", errorFields(error));
-      }
-      if (wait_ms > 0 && !stopping) await wake.wait(wait_ms);
-    }
-  }
-
-  const ended = run();
+  const taking = repeat(
+    async () => {
+      const { items, wait_ms } = await agenda.turn(hand.room());
+      for (const item of items) void give(item);
+      return wait_ms;
+    },
+    (error) => {
+      log.warn("box.due_unreadable", errorFields(error));
+      return LIMITS.box_poll_ms;
+    },
+  );
   const pruning = startPruning(ports);
   return {
-    poke: wake.poke,
+    poke: taking.poke,
     stop: async () => {
-      stopping = true;
-      wake.poke();
-      await Promise.all([ended, pruning.stop()]);
+      await Promise.all([taking.stop(), pruning.stop()]);
       await within(hand.whenIdle(), LIMITS.drain_timeout_ms, undefined);
     },
   };

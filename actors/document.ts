@@ -73,13 +73,8 @@ export function documentKind(ports: DocumentPorts): DocumentKind {
     handlers: {
       Accept: async (_, request, key) => ({ reply: await acceptSend(send, key as DocumentId, request) }),
       OperateStaged: async (_, step, key) => ({ reply: await operateStaged(send, { ...step, id: key }) }),
-      Attempt: async (_, { taken, start, end }) => {
-        if (!start()) return { reply: null };
-        try {
-          await attemptDocument(dispatch, taken);
-        } finally {
-          end();
-        }
+      Attempt: async (_, held) => {
+        await workOn(held, (taken) => attemptDocument(dispatch, taken));
         return { reply: null };
       },
       Follow: async (_, read, key) => ({ reply: await followStatus(ports.statuses, key, read) }),

@@ -1,6 +1,7 @@
 /** Gives documents under lease to their actors, which make the attempts. */
 import type { Places, ReceiverCapacity } from "../../engine/documents/delivery/claims.js";
 import type { TakenAttempt } from "../../engine/documents/delivery/due.js";
+import { give } from "../../engine/documents/delivery/leases.js";
 import { participantKey } from "../../engine/base/ids.js";
 import { errorFields } from "../../engine/base/log.js";
 import type { Log } from "../../engine/base/log.js";
@@ -38,28 +39,27 @@ export function createGiver(
   { actors, document, log, capacityOf }: GiverPorts,
   { working, places, doubt }: GiverParts,
 ): Giver {
-  async function give(taken: TakenAttempt, giveBack: () => void): Promise<void> {
+  async function giveOne(taken: TakenAttempt, giveBack: () => void): Promise<void> {
     const attempt = working.add(taken, giveBack);
     if (attempt === undefined) return;
     try {
       await tracedAttempt({ messageId: taken.as4MessageId, attempt: taken.attempt, documentId: taken.id }, () =>
-        actors.ask(document, taken.id, "Attempt", attempt),
+        give(attempt, (held) => actors.ask(document, taken.id, "Attempt", held)),
       );
     } catch (error) {
       // An attempt that has begun goes on although its asker has given up: its peer is slow, and nothing is wrong.
       if (attempt.isUnderWay()) return;
       // One that has not is never made. One that is over may have left its lease: its end could not be written.
-      if (attempt.start()) attempt.end();
       doubt.raise();
       log.warn("dispatch.delayed", { documentId: taken.id, ...errorFields(error) });
     }
   }
 
   return {
-    give: (taken, giveBack) => void give(taken, giveBack),
+    give: (taken, giveBack) => void giveOne(taken, giveBack),
     giveAll: (taken) => {
       for (const attempt of taken.toSorted((left, right) => left.payloadBytes - right.payloadBytes))
-        void give(attempt, places.take(capacityOf(participantKey(attempt.receiver))));
+        void giveOne(attempt, places.take(capacityOf(participantKey(attempt.receiver))));
     },
   };
 }

@@ -65,6 +65,44 @@ export function createWatch(count: number): readonly Wake[] {
   });
 }
 
+/** A loop that runs until it is stopped. */
+export interface Loop {
+  /** Ends the wait for the next step. Costs nothing. */
+  poke(): void;
+  /** Begins no step any more, and waits for the one under way. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Runs a step again and again, also after one that has failed.
+ * @param step  answers how long to wait for the next, in milliseconds, unless somebody pokes
+ * @param failed  is told why a step has failed, and answers the same
+ */
+export function repeat(step: () => Promise<number>, failed: (error: unknown) => number): Loop {
+  const wake = createWake();
+  let stopping = false;
+  const run = async (): Promise<void> => {
+    while (!stopping) {
+      let wait_ms: number;
+      try {
+        wait_ms = await step();
+      } catch (error) {
+        wait_ms = failed(error);
+      }
+      if (wait_ms > 0 && !stopping) await wake.wait(wait_ms);
+    }
+  };
+  const ended = run();
+  return {
+    poke: wake.poke,
+    stop: () => {
+      stopping = true;
+      wake.poke();
+      return ended;
+    },
+  };
+}
+
 /** The wait before the try after `failures` failures: doubles from `first_ms` to `max_ms`. */
 export const backoff = (failures: number, first_ms: number, max_ms: number): number =>
   Math.min(first_ms * 2 ** Math.min(Math.max(failures - 1, 0), 30), max_ms);

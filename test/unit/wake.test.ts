@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 
 import { createLanes } from "../../engine/events/delivery.js";
-import { backoff, createWake, createWatch, within } from "../../engine/events/wake.js";
+import { backoff, createWake, createWatch, repeat, within } from "../../engine/events/wake.js";
 
 describe("a loop that waits", () => {
   test("a poke during the wait ends it, a poke before it is not forgotten, and one poke ends one wait", async () => {
@@ -23,6 +23,36 @@ describe("a loop that waits", () => {
       await vi.advanceTimersByTimeAsync(1);
       await third;
       expect(ended).toBe(true);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test("a loop goes on after a step that has failed, at once after a poke, and no further once it is stopped", async () => {
+    vi.useFakeTimers();
+    try {
+      let steps = 0;
+      const told: unknown[] = [];
+      const loop = repeat(
+        () => {
+          steps += 1;
+          return steps === 1 ? Promise.reject(new Error("away")) : Promise.resolve(steps === 2 ? 0 : 60_000);
+        },
+        (error) => {
+          told.push(error);
+          return 1_000;
+        },
+      );
+      await vi.advanceTimersByTimeAsync(999);
+      expect([steps, told]).toEqual([1, [new Error("away")]]);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(steps, "a step that answers 0 is followed at once").toBe(3);
+      loop.poke();
+      await vi.advanceTimersByTimeAsync(0);
+      expect(steps).toBe(4);
+      await Promise.all([loop.stop(), loop.stop()]);
+      await vi.advanceTimersByTimeAsync(120_000);
+      expect(steps).toBe(4);
     } finally {
       vi.useRealTimers();
     }

@@ -24,6 +24,7 @@ import { TRANSPORT_PROFILE } from "../provider.js";
 import type { Provider } from "../provider.js";
 import { countFenced } from "../fencing.js";
 import { faultOf } from "./faults.js";
+import type { Held } from "./leases.js";
 
 export interface DispatchPorts {
   readonly sql: Sql;
@@ -320,13 +321,7 @@ async function writeLate(ports: DispatchPorts, taken: TakenAttempt, outcome: Out
 }
 
 /** An attempt that this node has under lease, as its actor gets it. */
-export interface ClaimedAttempt {
-  readonly taken: TakenAttempt;
-  /** Whether it is to be made now: not twice, and not after the node has given it up. */
-  readonly start: () => boolean;
-  /** The attempt is over, whatever became of it. Safe to repeat. */
-  readonly end: () => void;
-}
+export type ClaimedAttempt = Held<TakenAttempt>;
 
 /** Makes the attempt that this node has leased, and writes its end. */
 export async function attemptDocument(ports: DispatchPorts, taken: TakenAttempt): Promise<void> {

@@ -1,6 +1,7 @@
 /**
- * What this process has under lease and works on, of messages between providers and of documents to be judged. A lease
- * of the process that is not in here is nobody's work: a claim whose answer was lost, a turn that could not be had.
+ * What is under lease, as its actor gets it; and what this process works on of messages between providers and of
+ * documents to be judged. A lease of the process that is not in here is nobody's work: a claim whose answer was lost, a
+ * turn that could not be had.
  */
 import { LIMITS } from "../../base/limits.js";
 import { tendServiceLeases } from "../../storage/documents/service-messages.js";

@@ -12,7 +12,8 @@ import type { ClaimedDelivery } from "../../storage/events/dispatch.js";
 import { fanOutConnector, fanOutFeed, takenChains } from "../../storage/events/fan-out.js";
 import type { DeliveryChain } from "../../storage/events/fan-out.js";
 import type { OnGivenBack } from "../../storage/events/unopened.js";
-import { createWake, within } from "../wake.js";
+import { repeat, within } from "../wake.js";
+import type { Loop } from "../wake.js";
 import { attemptDelivery } from "./attempt.js";
 import type { AttemptPorts } from "./attempt.js";
 
@@ -24,33 +25,12 @@ export interface Deliverer {
   stop(): Promise<void>;
 }
 
-/**
- * Runs a step again and again; a step that fails is told in the log. @param step  answers how long to wait for the next
- */
-function repeat({ log }: Pick<AttemptPorts, "log">, component: string, step: () => Promise<number>) {
-  const wake = createWake();
-  let stopping = false;
-  const run = async (): Promise<void> => {
-    while (!stopping) {
-      let wait_ms: number = LIMITS.webhook_poll_ms;
-      try {
-        wait_ms = await step();
-      } catch (error) {
-        log.warn("webhook.look_failed", { component, ...errorFields(error) });
-      }
-      if (!stopping && wait_ms > 0) await wake.wait(wait_ms);
-    }
-  };
-  const ended = run();
-  return {
-    poke: wake.poke,
-    stop: () => {
-      stopping = true;
-      wake.poke();
-      return ended;
-    },
-  };
-}
+/** Starts a loop: a step that fails is told in the log. */
+const startLoop = ({ log }: Pick<AttemptPorts, "log">, component: string, step: () => Promise<number>): Loop =>
+  repeat(step, (error) => {
+    log.warn("webhook.look_failed", { component, ...errorFields(error) });
+    return LIMITS.webhook_poll_ms;
+  });
 
 /** Lets a moment pass before the next statement, so that what happens together is seen by one. */
 const rest = (time_ms: number): Promise<void> =>
@@ -152,7 +132,7 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     if (unopened.length > 0 && (left.isShort || isSomeoneFull(unopened, left.underWay))) sending.poke();
     return claimAgainAfter(taken, places, left.underWay);
   };
-  const sending = repeat(ports, "send", async () => {
+  const sending = startLoop(ports, "send", async () => {
     const rest_ms = await inTurn(claim);
     if (rest_ms > 0) await rest(rest_ms);
     return LIMITS.webhook_due_poll_ms;
@@ -168,12 +148,12 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     }
     return fed.read + connector.read;
   };
-  const feeding = repeat(ports, "feed", async () => {
+  const feeding = startLoop(ports, "feed", async () => {
     const read = await inTurn(fanOut);
     if (read > 0) await rest(LIMITS.webhook_feed_rest_ms);
     return read > 0 ? 0 : LIMITS.webhook_poll_ms;
   });
-  const freeing = repeat(ports, "leases", async () => {
+  const freeing = startLoop(ports, "leases", async () => {
     if (givenBack > 0) log.warn("webhook.unopened", { count: givenBack });
     givenBack = 0;
     const { freed, isMarked } = await freeDeliveries(sql, owner, [...underWay.keys()]);
