@@ -86,6 +86,11 @@ const ROWS: readonly Row[] = [
   { page: "docs/deploy.md", sample: /^DATABASE_URL=/, runBy: [POOLER, "^DATABASE_URL="] },
   { page: "docs/deploy.md", sample: /^alter role kurier /, runBy: [POOLER, "ALTER_ROLE"] },
   { page: "docs/operators/backup.md", sample: /^wal_level = /, runBy: [BACKUP, "```ini"] },
+  {
+    page: "docs/operators/backup.md",
+    sample: /^do \$\$/,
+    runBy: ["test/integration/database/counted-behind.test.ts", "```sql"],
+  },
   ...["The copy", "Back to a moment", "The evidence", "The engines again", "Asking for what came later"].map(
     (heading) => ({
       page: "docs/operators/backup.md",

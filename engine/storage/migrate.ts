@@ -150,6 +150,35 @@ async function checkServer(sql: Sql): Promise<void> {
   }
 }
 
+/** 2^32: how many transactions an epoch of Postgres has. */
+const EPOCH = 4_294_967_296;
+
+/**
+ * Whether the server counts transactions from behind what the database holds. Events have their places by the
+ * transactions that told them; a copy made row by row has the places and not the count, and every reader of the feed
+ * would wait behind a place for what is counted before it.
+ */
+async function countedBehind(sql: Sql): Promise<{ readonly next: string; readonly place: string } | undefined> {
+  try {
+    const [row] = await sql<{ readonly next: string; readonly place: string }[]>`
+      select pg_snapshot_xmax(pg_current_snapshot())::text as next, transaction_id::text as place from feed_consumer
+      where transaction_id >= pg_snapshot_xmax(pg_current_snapshot()) order by transaction_id desc limit 1`;
+    return row;
+  } catch (error) {
+    if (isUndefinedTable(error)) return undefined;
+    throw error;
+  }
+}
+
+async function checkCount(sql: Sql): Promise<void> {
+  const behind = await countedBehind(sql);
+  if (behind === undefined) return;
+  const epoch = Math.floor(Number(behind.place) / EPOCH) + 1;
+  throw new MigrationError(
+    `This server counts transactions from ${behind.next} and the database holds places up to ${behind.place}, as after pg_dump: no webhook, pull or meter would see what happens; count up as docs/operators/backup.md says, or stop the server and run pg_resetwal --epoch=${epoch}.`,
+  );
+}
+
 function statusOf(files: readonly MigrationFile[], applied: readonly AppliedRow[]): MigrationStatus[] {
   const rows = new Map(applied.map((row) => [row.number, row]));
   const madeGood = new Set(files.flatMap((file) => file.makesGood));
@@ -228,12 +257,14 @@ function refuseChanged(status: readonly MigrationStatus[]): void {
 
 /**
  * Looks whether this release can work with the schema; changes nothing.
- * @throws MigrationError when the server is too old, an applied file was changed, or one is missing
+ * @throws MigrationError when the server is too old or counts behind the database, an applied file was changed, or one
+ *   is missing
  */
 export async function requireMigrated(options: Omit<MigrateOptions, "clock">): Promise<void> {
   const files = readFiles(options.directory ?? defaultDirectory());
   const status = await withConnection(options.url, async (sql) => {
     await checkServer(sql);
+    await checkCount(sql);
     return statusOf(files, await readApplied(sql));
   });
   refuseChanged(status);
@@ -248,12 +279,14 @@ export async function requireMigrated(options: Omit<MigrateOptions, "clock">): P
  * Brings the schema up to date. Safe to run from several processes at once: each migration is applied by one of them.
  * Migrations that a newer release applied are left alone, so that the older release keeps running beside it.
  * @returns the names of the migrations that this call applied
- * @throws MigrationError when the server is too old, an applied file was changed, a script fails, or nothing was begun
+ * @throws MigrationError when the server is too old or counts behind the database, an applied file was changed, a
+ *   script fails, or nothing was begun
  */
 export async function migrate(options: MigrateOptions): Promise<readonly string[]> {
   const files = readFiles(options.directory ?? defaultDirectory());
   return withConnection(options.url, async (sql) => {
     await checkServer(sql);
+    await checkCount(sql);
     if (options.begun === true && (await readApplied(sql)).length === 0)
       throw new MigrationError(
         "The database has nothing of Kurier in it: set DATABASE_URL, or DATA_DIR, to what the engine has, or run kurier migrate.",
@@ -277,10 +310,14 @@ export async function migrationStatus(options: Omit<MigrateOptions, "clock">): P
 }
 
 /**
- * Makes the look of a probe: whether this release can serve the schema, by one statement of a pool. The files are read
- * once. A passing failure of the database is what rejects.
+ * Makes the look of a probe: whether this release can serve the schema, and whether its events would be seen: whoever
+ * fails over to a copy made row by row does so behind running engines. The files are read once. A passing failure of
+ * the database is what rejects.
  */
 export function servableLook(sql: Sql, directory = defaultDirectory()): () => Promise<boolean> {
   const files = readFiles(directory);
-  return async () => isServable(statusOf(files, await readApplied(sql)));
+  return async () => {
+    const [applied, behind] = await Promise.all([readApplied(sql), countedBehind(sql)]);
+    return behind === undefined && isServable(statusOf(files, applied));
+  };
 }
