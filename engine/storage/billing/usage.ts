@@ -20,7 +20,7 @@ export async function meterEvents(sql: Sql, batch: number, keptSince: FirstOfMon
   return rows[0]?.read ?? 0;
 }
 
-/** Counts a firm's months anew from the events, as far as the meter has come. */
+/** Counts a firm's months anew from the events, as far as the meter has come; those of an erased one stay. */
 export async function recountUsage(sql: Sql, firmId: FirmId, keptSince: FirstOfMonth): Promise<void> {
   await sql`select recount_usage(${firmId}, ${keptSince}::date)`;
 }
@@ -33,10 +33,10 @@ export async function pruneMetered(sql: Sql, before: FirstOfMonth, limit: number
   return result.count;
 }
 
-/** Firms in the order of their ids, from behind one. */
+/** Firms in the order of their ids, from behind one; of one that is erased nothing is left to be counted. */
 export async function listFirmIds(sql: Sql, after: FirmId | undefined, limit: number): Promise<FirmId[]> {
   const rows = await sql<{ readonly id: FirmId }[]>`
-    select id from firm where (${after ?? null}::uuid is null or id > ${after ?? null}::uuid)
+    select id from firm where erased_at is null and (${after ?? null}::uuid is null or id > ${after ?? null}::uuid)
     order by id limit ${limit}`;
   return rows.map(({ id }) => id);
 }

@@ -13,8 +13,9 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import { readFirmLicence, readIntegratorLicence } from "../../../engine/billing/licences.js";
 import { meterAll, rebuildUsage, startMeter } from "../../../engine/billing/meter.js";
 import { openSql } from "../../../engine/storage/sql.js";
-import { listUsage, meterEvents } from "../../../engine/storage/billing/usage.js";
+import { listUsage, meterEvents, recountUsage } from "../../../engine/storage/billing/usage.js";
 import { silentLog } from "../../../engine/base/log.js";
+import { eraseFirm } from "../../../engine/identity/erasure.js";
 import { createIntegrator, bindFirm } from "../../../engine/identity/firms.js";
 import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -267,6 +268,56 @@ describe("a rebuild", () => {
     await written;
     await meter.stop();
     await expectMetered(lives, receipts);
+  });
+});
+
+describe("a firm that is erased", () => {
+  /** Nothing of it is under way; then it goes. */
+  async function erase(firmId: FirmId, sql = db.sql): Promise<void> {
+    await sql`
+      update document set status = 'delivered', delivered_at = updated_at, next_attempt_at = null
+      where firm_id = ${firmId}`;
+    expect((await eraseFirm({ sql, clock }, firmId)).closure).toBe("closed");
+    expect(await sql`select 1 from document where firm_id = ${firmId}`).toEqual([]);
+    expect(await sql`select 1 from received_document where firm_id = ${firmId}`).toEqual([]);
+  }
+  const [gone, other] = [5, 6];
+  const idOf = (firm: number): FirmId => firms[firm] as FirmId;
+
+  test("what an erased firm has used stays as it was billed, also behind a rebuild", async () => {
+    const { lives, receipts } = generate(seedFrom(20271105));
+    await writeLives(lives);
+    await writeReceipts(receipts);
+    await expectMetered(lives, receipts);
+    await erase(idOf(gone));
+    expect(await rebuildUsage({ sql: db.sql, clock })).toEqual({ firms: 6, changed: 0 });
+    await recountUsage(db.sql, idOf(gone), "2024-01-01");
+    expect(await metered()).toEqual(recount(lives, receipts));
+  });
+
+  test("what the meter has not come to is counted before it goes, once, and nothing that it has counted again", async () => {
+    const { lives, receipts } = generate(seedFrom(20271106));
+    const half = lives.length / 2;
+    await writeLives(lives.slice(0, half));
+    await expectMetered(lives.slice(0, half), []);
+    // Proofs of single documents end sooner than sums.
+    await db.sql`delete from metered_event`;
+    await writeLives(lives.slice(half));
+    await writeReceipts(receipts);
+    await erase(idOf(gone));
+    await expectMetered(lives, receipts);
+  });
+
+  test("an erasure and a rebuild at once leave what was billed", async () => {
+    const { lives, receipts } = generate(seedFrom(20271107));
+    await writeLives(lives);
+    await writeReceipts(receipts);
+    await expectMetered(lives, receipts);
+    const erased = erase(idOf(gone), db.another("erases"));
+    for (let round = 0; round < 10; round += 1)
+      for (const firm of [gone, other]) await recountUsage(db.sql, idOf(firm), "2024-01-01");
+    await erased;
+    expect(await metered()).toEqual(recount(lives, receipts));
   });
 });
 

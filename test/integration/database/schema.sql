@@ -3317,8 +3317,10 @@ begin
     select d.id from document as d where d.firm_id = p_firm and not document_is_open(d.status) order by d.created_at limit p_limit for update
   );
   delete from inbound_status where document_id = any (v_ids);
+  perform meter_erased(v_ids);
   v_gone := v_gone + remove_documents(v_ids);
   v_ids := array(select r.id from received_document as r where r.firm_id = p_firm order by r.id limit p_limit for update);
+  perform meter_erased(v_ids);
   v_gone := v_gone + remove_received(v_ids);
   v_ids := array(
     select m.id from service_message as m where m.firm_id = p_firm and not document_is_open(m.status) order by m.id limit p_limit for update
@@ -4042,6 +4044,39 @@ begin
   return query select v_marked.marked_at, v_marked.note, v_acknowledged;
 end
 $function$
+
+CREATE OR REPLACE FUNCTION public.meter_erased(p_ids uuid[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_sent feed_consumer;
+  v_received feed_consumer;
+begin
+  -- Waits for a meter that counts at this moment: its place is then behind all that it has counted.
+  select * into v_sent from feed_consumer where name = 'meter' for update;
+  select * into v_received from feed_consumer where name = 'meter receipts' for update;
+  with due as (
+    select e.id, e.firm_id, 'outbound' as direction, billing_month(e.occurred_at) as month
+    from document_event as e
+    where e.document_id = any (p_ids) and e.kind = 'document.delivered'
+      and (e.transaction_id, e.position) > (v_sent.transaction_id, v_sent.position)
+    union all
+    select r.id, r.firm_id, 'inbound', billing_month(r.api_received_at)
+    from received_document as r
+    where r.id = any (p_ids) and r.api_transaction_id is not null
+      and (r.api_transaction_id, r.position) > (v_received.transaction_id, v_received.position)
+  ), counted as (
+    insert into metered_event (event_id, firm_id, direction, month) select id, firm_id, direction, month from due
+    on conflict (event_id) do nothing
+    returning firm_id, direction, month
+  )
+  insert into usage_month as u (firm_id, month, outbound, inbound)
+  select firm_id, month, count(*) filter (where direction = 'outbound'), count(*) filter (where direction = 'inbound')
+  from counted group by firm_id, month order by firm_id, month
+  on conflict (firm_id, month) do update
+    set outbound = u.outbound + excluded.outbound, inbound = u.inbound + excluded.inbound;
+end $function$
 
 CREATE OR REPLACE FUNCTION public.meter_events(p_limit integer, p_kept_since date)
  RETURNS integer
@@ -4841,6 +4876,9 @@ declare
   v_sent feed_consumer;
   v_received feed_consumer;
 begin
+  -- Held against its erasure, which removes what is counted here.
+  perform 1 from firm where id = p_firm and erased_at is null for share;
+  if not found then return; end if;
   select * into v_sent from feed_consumer where name = 'meter' for update;
   select * into v_received from feed_consumer where name = 'meter receipts' for update;
   delete from metered_event where firm_id = p_firm and month >= p_kept_since;
