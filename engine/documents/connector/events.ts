@@ -7,7 +7,7 @@ import type { ConnectorEventRow } from "../../storage/documents/connector.js";
 import { FEED_START } from "../../storage/events/feed.js";
 import { orTemporary } from "../../storage/sql.js";
 import { kindOf } from "../reads/kinds.js";
-import { beginningOf, pageOf } from "../reads/places.js";
+import { beginningOf, pageOf, refuseLost } from "../reads/places.js";
 import { TYPES } from "./reads.js";
 import type { ConnectorReadPorts, Customer } from "./reads.js";
 
@@ -51,6 +51,7 @@ export async function readConnectorEvents(
     ]);
   const { after } = beginningOf(cursors, list, cursor);
   const found = await orTemporary(listConnectorEvents(sql, { firmId, after, kinds: KINDS, limit }));
+  await refuseLost(sql, "cursor", { after, rows: found });
   const { rows, nextCursor, hasMore } = pageOf(cursors, list, { rows: found, limit, given: cursor });
   return {
     events: rows.map((row) => {

@@ -21,7 +21,7 @@ import type { Sql } from "../../storage/sql.js";
 import type { DocumentSummary, DocumentWorkers } from "../accept/validators.js";
 import { kindOf, patternOf } from "../reads/kinds.js";
 import type { ListedKind } from "../reads/kinds.js";
-import { beginningOf, pageOf } from "../reads/places.js";
+import { beginningOf, pageOf, refuseLost } from "../reads/places.js";
 import type { Giving } from "../inbound/inbox.js";
 import { settled } from "../reads/settled.js";
 
@@ -223,6 +223,7 @@ export async function readConnectorDocuments(ports: ConnectorReadPorts, customer
   const feeds = FEEDS[direction ?? "both"];
   await settled(ports, { firms: { firmId: customer.firmId }, showsJudged: direction !== "outbound", feeds });
   const found = await orTemporary(listConnectorDocuments(ports.sql, query));
+  await refuseLost(ports.sql, "cursor", { ...query, rows: found });
   const { rows, nextCursor, hasMore } = pageOf(ports.cursors, list, { rows: found, limit, given: cursor });
   const documents: ConnectorDocument[] = [];
   // A few at a time: the payloads of a page may be large.

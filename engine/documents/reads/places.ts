@@ -4,8 +4,10 @@ import type { Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { parseDay } from "../../base/dates.js";
 import { Refusal } from "../../base/errors.js";
-import { FEED_START } from "../../storage/events/feed.js";
+import { FEED_START, isNotYetCounted } from "../../storage/events/feed.js";
 import type { FeedPlace } from "../../storage/events/feed.js";
+import { orTemporary } from "../../storage/sql.js";
+import type { Sql } from "../../storage/sql.js";
 
 /** Where a page begins. */
 interface Beginning {
@@ -37,6 +39,26 @@ export function beginningOf(cursors: Cursors, list: string, since: string | unde
       },
     ]);
   return { after: { transactionId, position }, since: undefined };
+}
+
+/**
+ * Refuses a place from before a restore or a fail-over: what comes now would come before it, and its reader would pass
+ * over it and never know. Nothing is behind such a place, so that only an empty page has to ask.
+ * @throws Refusal REQUEST_INVALID, TEMPORARY
+ * @source spec/enterprise.md, Events: if a cursor is lost or rejected, restart without one
+ */
+export async function refuseLost(
+  sql: Sql,
+  field: "since" | "cursor",
+  { after, rows }: { readonly after: FeedPlace; readonly rows: readonly unknown[] },
+): Promise<void> {
+  if (rows.length > 0 || after === FEED_START || !(await orTemporary(isNotYetCounted(sql, after)))) return;
+  throw new Refusal("REQUEST_INVALID", [
+    {
+      field,
+      message: "This place was lost when the database was restored; start without one and pass over what you have.",
+    },
+  ]);
 }
 
 /** A page of a pull. */

@@ -20,7 +20,7 @@ import type { Giving, Inbox } from "../inbound/inbox.js";
 import { kindOf, patternOf } from "./kinds.js";
 import type { ListedKind } from "./kinds.js";
 import { ownerOf } from "./marks.js";
-import { beginningOf, pageOf } from "./places.js";
+import { beginningOf, pageOf, refuseLost } from "./places.js";
 import { settled } from "./settled.js";
 
 export type { ReadFirms } from "../../storage/documents/firm-received.js";
@@ -191,6 +191,7 @@ export async function pullInbound(
   };
   await settled({ sql, clock }, { firms: { firmId }, showsJudged: true, feeds: ["received"] });
   const rows = await orTemporary(pullReceived(sql, query));
+  await refuseLost(sql, "since", { ...query, rows });
   const page = pageOf(cursors, list, { rows, limit, given });
   return { documents: page.rows.map(pulled), next_cursor: page.nextCursor, has_more: page.hasMore };
 }

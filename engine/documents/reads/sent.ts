@@ -27,7 +27,7 @@ import { sentAtOf } from "../accept/send.js";
 import { kindOf, patternOf } from "./kinds.js";
 import type { ListedKind } from "./kinds.js";
 import { readDocument, statusRecord } from "./lifecycle-reads.js";
-import { beginningOf, pageOf } from "./places.js";
+import { beginningOf, pageOf, refuseLost } from "./places.js";
 
 const orNull = (at: Date | null): string | null => (at === null ? null : isoInstant(at.getTime()));
 
@@ -210,10 +210,11 @@ export interface SentPullAsked {
 export async function pullOutbound({ sql, cursors }: PullPorts, firmId: FirmId, asked: SentPullAsked) {
   const list = `outbound/${firmId}`;
   const { limit, since: given, status } = asked;
+  const beginning = beginningOf(cursors, list, given);
   const rows = await orTemporary(
     pullSent(sql, {
       firmId,
-      ...beginningOf(cursors, list, given),
+      ...beginning,
       type: patternOf(asked.kind),
       statuses: statesOf(status),
       isAttempted: status === undefined ? undefined : ATTEMPTED[status],
@@ -222,6 +223,7 @@ export async function pullOutbound({ sql, cursors }: PullPorts, firmId: FirmId, 
       limit,
     }),
   );
+  await refuseLost(sql, "since", { ...beginning, rows });
   const page = pageOf(cursors, list, { rows, limit, given });
   return { documents: page.rows.map(pulledSent), next_cursor: page.nextCursor, has_more: page.hasMore };
 }
@@ -240,7 +242,9 @@ export async function pullOutboundEvents(
   { since: given, limit }: Pick<SentPullAsked, "since" | "limit">,
 ) {
   const list = `outbound-events/${firmId}`;
-  const rows = await orTemporary(pullSentEvents(sql, { firmId, ...beginningOf(cursors, list, given), limit }));
+  const beginning = beginningOf(cursors, list, given);
+  const rows = await orTemporary(pullSentEvents(sql, { firmId, ...beginning, limit }));
+  await refuseLost(sql, "since", { ...beginning, rows });
   const page = pageOf(cursors, list, { rows, limit, given });
   return {
     events: page.rows.map(({ id, kind, documentId, detail, meta, occurredAt }) => ({

@@ -14,6 +14,16 @@ export interface FeedPlace {
 /** The place before every event. */
 export const FEED_START: FeedPlace = { transactionId: "0", position: "0" };
 
+/**
+ * Whether the database has not counted up to a place. It gave out none such: who holds one has it from before a
+ * restore, or from a server whose last transactions a fail-over lost.
+ */
+export async function isNotYetCounted(sql: Sql, { transactionId }: FeedPlace): Promise<boolean> {
+  const [row] = await sql<{ readonly ahead: boolean }[]>`
+    select ${transactionId}::text::xid8 >= pg_snapshot_xmax(pg_current_snapshot()) as ahead`;
+  return row?.ahead === true;
+}
+
 /** One event of the feed: what happened to which document, not what is in it. */
 export interface FeedEvent extends FeedPlace {
   /** The same whenever and by whomever the event is read; no two events have the same. */

@@ -7,6 +7,7 @@ import { systemClock } from "../../../engine/base/clock.js";
 import { createCursors } from "../../../engine/base/cursors.js";
 import type { FirmId } from "../../../engine/base/ids.js";
 import { createOctets } from "../../../engine/base/memory/octets.js";
+import { readConnectorEvents } from "../../../engine/documents/connector/events.js";
 import { readConnectorDocuments } from "../../../engine/documents/connector/reads.js";
 import { pullInbound, readFirmInbox } from "../../../engine/documents/reads/received.js";
 import { pullOutbound, pullOutboundEvents } from "../../../engine/documents/reads/sent.js";
@@ -289,3 +290,40 @@ test("no list waits for what it would not show: an inbox for no transaction, wha
   expect(asked()).toBe(0);
   await slow.commit();
 });
+
+/** Every list that gives out places of the feed, under the name for which its cursors are sealed. */
+const PLACED: Readonly<Record<string, (cursor: string) => Promise<unknown>>> = {
+  inbound: (since) => pullInbound(ports(), firmId, { ...ALL, since, limit: 2 }),
+  outbound: (since) => pullOutbound(ports(), firmId, { ...ALL, since, limit: 2 }),
+  "outbound-events": (since) => pullOutboundEvents(ports(), firmId, { since, limit: 2 }),
+  "connector events": (cursor) => readConnectorEvents(ports(), { firmId, customerRef: "x" }, { cursor, limit: 2 }),
+  connector: (cursor) =>
+    readConnectorDocuments(
+      {
+        ...ports(),
+        sealer: createSealer([MASTER_KEY]),
+        validators: { parse: () => Promise.reject(new Error("nothing is read")) },
+        room: createOctets(0),
+      },
+      { firmId, customerRef: "x" },
+      { direction: undefined, state: undefined, type: undefined, createdAfter: undefined, cursor, limit: 2 },
+    ),
+};
+
+test.each(Object.keys(PLACED))(
+  "%s: a cursor from before a restore, to which the database has not counted, is refused instead of passing over what comes",
+  async (name) => {
+    const at = async (by: number) => {
+      const [row] = await db.sql<{ readonly next: string }[]>`
+        select (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + ${by}::bigint)::text as next`;
+      return cursors.seal(`${name}/${firmId}`, `${row?.next ?? ""}.1`);
+    };
+    const read = PLACED[name] ?? (() => Promise.reject(new Error(name)));
+    await expect(read(await at(1_000_000))).rejects.toMatchObject({
+      reason: "REQUEST_INVALID",
+      details: [{ message: expect.stringContaining("start without one") as string }],
+    });
+    // A place that was counted is a place, though nothing is behind it.
+    await read(await at(-1));
+  },
+);
