@@ -7,6 +7,7 @@
  * @source design/as4.md section 18
  */
 import { textOf } from "../xml/tree.js";
+import type { XmlElement } from "../xml/tree.js";
 import { certificateFromBase64 } from "./certificate.js";
 import { decryptParts, readEncryption } from "./encryption.js";
 import type { Encryption } from "./encryption.js";
@@ -55,7 +56,7 @@ function openEnvelope(envelope: Envelope, input: OpenInput): Opened | SecurityRe
   if (headerFault !== undefined) return headerFault;
 
   // From here on the header is what its signer wrote.
-  if (envelope.body.children.length > 0) return "body_not_empty";
+  if (!isBlank(envelope.body)) return "body_not_empty";
   const infos = readPartInfos(messaging);
   if (typeof infos === "string") return infos;
   const countFault = partFault(infos, cids);
@@ -81,6 +82,10 @@ function openEnvelope(envelope: Envelope, input: OpenInput): Opened | SecurityRe
   if (typeof parts === "string") return parts;
   return { ...opened, recipient: own.certificate, parts };
 }
+
+/** SOAP 1.2, section 5.3: white space is no content of a Body, and a writer that indents leaves some there. */
+const isBlank = ({ children }: XmlElement): boolean =>
+  children.every((node) => node.kind === "text" && /^[ \t\r\n]*$/.test(node.value));
 
 /** Why the signature over header and body does not hold: its value is checked first, then both digests. */
 export function headerSignatureFault(

@@ -120,7 +120,8 @@ interface Rule {
 /** Printable ASCII without white space and angle brackets; the `@` of RFC 2822 is missing in ids of some stacks. */
 const isMessageId = (id: string | undefined): boolean => id !== undefined && /^[!-;=?-~]{1,255}$/.test(id);
 const DATE_TIME = /^-?\d{4,9}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)?$/;
-const present = (text: string | undefined): boolean => text !== undefined && text !== "" && text.length <= 1_024;
+const isShort = (text: string | undefined): boolean => text !== undefined && text.length <= 1_024;
+const present = (text: string | undefined): boolean => text !== "" && isShort(text);
 const isTest = (raw: RawUserMessage): boolean => raw.service === TEST_SERVICE && raw.action === TEST_ACTION;
 
 const partyRules = (side: "From" | "To", role: string): Rule[] => [
@@ -158,7 +159,8 @@ export const USER_MESSAGE_RULES: readonly Rule[] = [
   { error: "EBMS:0009", detail: "Service", holds: (raw) => present(raw.service) },
   { error: "EBMS:0003", detail: "Service type", holds: (raw) => isTest(raw) || present(raw.serviceType) },
   { error: "EBMS:0009", detail: "Action", holds: (raw) => present(raw.action) },
-  { error: "EBMS:0009", detail: "ConversationId", holds: (raw) => present(raw.conversationId) },
+  // Any value, none included: its type is a token, and a message that belongs to no conversation may say so.
+  { error: "EBMS:0009", detail: "ConversationId", holds: (raw) => isShort(raw.conversationId) },
   { error: "EBMS:0009", detail: "MessageProperties: a name twice", holds: (raw) => raw.properties !== undefined },
   participantRule("originalSender"),
   participantRule("finalRecipient"),

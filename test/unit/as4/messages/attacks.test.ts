@@ -424,10 +424,14 @@ describe("the document", () => {
     }
   });
 
-  test("a signed Body with content is refused", async () => {
-    expect(await reasonOf({ body: (xml) => xml.replace("></S12:Body>", "><x></x></S12:Body>") })).toBe(
+  test.each(["<x></x>", "x", " \n x", "<!---->"])("a signed Body that holds %j is refused", async (content) => {
+    expect(await reasonOf({ body: (xml) => xml.replace("></S12:Body>", `>${content}</S12:Body>`) })).toBe(
       "EBMS:0009 body_not_empty",
     );
+  });
+
+  test("a signed Body that holds nothing but white space is empty", async () => {
+    expect(await reasonOf({ body: (xml) => xml.replace("></S12:Body>", ">\n  </S12:Body>") })).toBe("ACCEPTED");
   });
 
   test("two user messages, or a signal beside one, are refused", async () => {

@@ -77,7 +77,9 @@ const cases: readonly [detail: string, error: string, change: (xml: string) => s
   ["Service type", "EBMS:0003", (xml) => xml.replace(/(<eb:Service) type="[^"]*"/, "$1")],
   ["Action", "EBMS:0009", drop("Action")],
   ["Action", "EBMS:0009", twice("Action")],
-  ["ConversationId", "EBMS:0009", set("ConversationId", " ")],
+  ["ConversationId", "EBMS:0009", drop("ConversationId")],
+  ["ConversationId", "EBMS:0009", twice("ConversationId")],
+  ["ConversationId", "EBMS:0009", set("ConversationId", "x".repeat(1_025))],
   ["MessageProperties: a name twice", "EBMS:0009", within("MessageProperties", (inner) => inner + inner)],
   ...["originalSender", "finalRecipient"].flatMap((name): [string, string, (xml: string) => string][] => [
     [`MessageProperties: ${name}`, "EBMS:0003", property(name, "")],
@@ -112,6 +114,27 @@ test.each(cases.map((one, i) => [i + 1, ...one] as const))(
 test("every rule has a message that breaks it", () => {
   expect(new Set(cases.map(([detail]) => detail))).toEqual(new Set(USER_MESSAGE_RULES.map(({ detail }) => detail)));
 });
+
+// design/as4.md, section 2: "eb:ConversationId present (any value)"; its type in the schema of ebMS is xsd:token
+test.each(["", " ", "urn:conversation:1"])(
+  "a message whose conversation is called %j is taken: any value will do",
+  async (value) => {
+    const messaging = (xml: string): string => set("ConversationId", value)(xml);
+    expect(await open(bob, await forge(alice, bob, { messaging }))).toMatchObject({
+      kind: "message",
+      message: { conversationId: value.trim() },
+    });
+  },
+);
+
+// eDelivery AS4 and ebMS 3.0 Core 5.2.2.1: UTC, and "including the 'Z' identifier is optional"
+test.each(["2026-11-20T10:00:00", "2026-11-20T10:00:00.1234567Z", "2026-11-20T11:00:00+01:00"])(
+  "a message of %s is taken: the zone of its time may be left out",
+  async (value) => {
+    const messaging = (xml: string): string => set("Timestamp", value)(xml);
+    expect(await open(bob, await forge(alice, bob, { messaging }))).toMatchObject({ kind: "message" });
+  },
+);
 
 test("what a peer may write otherwise is taken: white space, ids without @, further properties, an MPC", async () => {
   const messaging = (xml: string): string =>

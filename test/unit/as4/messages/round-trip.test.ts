@@ -167,7 +167,7 @@ describe("header rules, each refused with its error", () => {
     ["a Timestamp that is no time", { timestamp: "yesterday" }, "EBMS:0009"],
     ["an empty Service", { service: "" }, "EBMS:0009"],
     ["an empty Action", { action: "" }, "EBMS:0009"],
-    ["an empty ConversationId", { conversationId: "" }, "EBMS:0009"],
+    ["a ConversationId that is too long", { conversationId: "x".repeat(1_025) }, "EBMS:0009"],
     ["an empty originalSender", { originalSender: "" }, "EBMS:0003"],
     ["an empty finalRecipient", { finalRecipient: "" }, "EBMS:0003"],
   ];
