@@ -157,8 +157,11 @@ export function createHttpClient(options: HttpOptions): HttpClient {
         return notSent(target.fault === "address" ? "address_refused" : "bad_url", target.fault);
       if (call.signal?.aborted === true) return notSent("aborted", "ABORTED");
       const first = await exchange(begin(target, call), call, connectTimeout_ms);
-      // A peer that closes a kept connection has not read the request, so that it is made once more on a new one.
-      return first.stale ? (await exchange(begin(target, call), call, connectTimeout_ms)).result : first.result;
+      if (!first.stale) return first.result;
+      // A peer that closes a kept connection has hardly read the request, so that it is made once more on a new one.
+      const { result } = await exchange(begin(target, call), call, connectTimeout_ms);
+      // Hardly is not never: what was handed over whole may be there, whatever became of the repeat.
+      return result.kind === "failed" && wasUploaded(first.result) ? { ...result, uploaded: true } : result;
     },
     close: () => {
       plain.destroy();
@@ -166,6 +169,8 @@ export function createHttpClient(options: HttpOptions): HttpClient {
     },
   };
 }
+
+const wasUploaded = (result: HttpResult): boolean => result.kind === "failed" && result.uploaded;
 
 const notSent = (fault: HttpFault, code: string): HttpFailed => ({ kind: "failed", fault, code, uploaded: false });
 
@@ -221,7 +226,12 @@ function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: nu
       fail(fault, code, fault === "reset" && outgoing.reusedSocket);
     });
     outgoing.on("response", (response) => {
-      collect(response, call, finish, (fault) => {
+      const answered = (result: HttpResponse): void => {
+        finish(result);
+        // Who answers before it has read the request may never read the rest, which would hold octets and a connection.
+        if (!outgoing.writableFinished) outgoing.destroy();
+      };
+      collect(response, call, answered, (fault) => {
         fail(fault);
       });
     });

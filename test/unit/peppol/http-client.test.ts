@@ -5,6 +5,7 @@ import { createServer as createTcpServer } from "node:net";
 import type { AddressInfo, Server as TcpServer, Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
+import { LIMITS } from "../../../engine/base/limits.js";
 import { createHttpClient } from "../../../engine/peppol/network/http.js";
 import type { HttpClient, HttpResult, HttpCall } from "../../../engine/peppol/network/http.js";
 
@@ -109,6 +110,29 @@ describe("an answer", () => {
     expect(connections).toBe(2);
   });
 
+  test("a message that was handed over whole on a kept connection may be there, also where nobody takes its repeat", async () => {
+    let heard = "";
+    let answers = 1;
+    const server = createTcpServer((socket) => {
+      socket
+        .on("error", () => undefined)
+        .on("data", (data: Buffer) => {
+          answers -= 1;
+          if (answers >= 0) {
+            socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+            return;
+          }
+          heard = data.toString();
+          server.close();
+          socket.resetAndDestroy();
+        });
+    });
+    const url = await listen(server);
+    expect(await post(url)).toMatchObject({ kind: "response" });
+    expect(await post(url)).toMatchObject({ kind: "failed", fault: "connect_refused", uploaded: true });
+    expect(heard.endsWith("the message")).toBe(true);
+  });
+
   test("a redirect is an answer like any other: it is not followed", async () => {
     let hits = 0;
     const url = await serve((request, response) => {
@@ -200,6 +224,26 @@ describe("a peer that misbehaves", () => {
       });
     });
     expect(await post(url)).toMatchObject({ kind: "failed", fault: "protocol" });
+  });
+
+  test("a peer that answers before it has read the message, and never reads the rest, holds neither octets nor connections", async () => {
+    let connections = 0;
+    let reads = false;
+    const url = await serveRaw((socket) => {
+      connections += 1;
+      if (reads) socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"));
+      else
+        socket.once("data", () => {
+          socket.write("HTTP/1.1 503 Busy\r\ncontent-length: 2\r\n\r\nno");
+          socket.pause();
+        });
+    });
+    const body = Buffer.alloc(8 * 1024 * 1024);
+    for (let i = 0; i < LIMITS.peer_connections_max; i += 1)
+      expect(await post(url, { body })).toMatchObject({ kind: "response", status: 503 });
+    reads = true;
+    expect(await post(url)).toMatchObject({ kind: "response", status: 200 });
+    expect(connections).toBe(LIMITS.peer_connections_max + 1);
   });
 });
 
