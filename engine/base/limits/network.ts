@@ -7,6 +7,11 @@ export const NETWORK_LIMITS = {
   /** A call to another host of the network: SMP, OCSP, CRL, SML. @source design/reliability.md, S-04 */
   outbound_connect_ms: 5 * SECOND_MS,
   outbound_total_ms: 15 * SECOND_MS,
+  /**
+   * How long one address of a host is tried before its next; the last one has the rest of outbound_connect_ms. Node's
+   * 250 ms are over before the other side of the earth has answered, or a lost SYN is sent again after a second.
+   */
+  outbound_address_ms: 1.5 * SECOND_MS,
   /** Octets of all headers of an answer to a call of ours; a longer answer is a failed call. Ours. */
   outbound_header_bytes_max: 16 * KiB,
   /** Addresses of one host name that are checked and tried; a name with more is refused. Ours. */

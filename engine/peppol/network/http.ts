@@ -136,6 +136,7 @@ export function createHttpClient(options: HttpOptions): HttpClient {
     const common = {
       method,
       lookup: guardedLookup({ url, ...checked }, resolve),
+      autoSelectFamilyAttemptTimeout: LIMITS.outbound_address_ms,
       maxHeaderSize: LIMITS.outbound_header_bytes_max,
       headers: { "user-agent": "Kurier", "accept-encoding": "identity", ...headers },
     };

@@ -1,7 +1,8 @@
 /** The client towards access points: what a bad peer can do to it is in a closed list, and nothing else happens. */
+import { spawn } from "node:child_process";
 import { createServer as createHttpServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { createServer as createTcpServer } from "node:net";
+import { connect, createServer as createTcpServer } from "node:net";
 import type { AddressInfo, Server as TcpServer, Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
@@ -246,6 +247,48 @@ describe("a peer that misbehaves", () => {
     expect(connections).toBe(LIMITS.peer_connections_max + 1);
   });
 });
+
+/** Listens with a queue for two, and takes nobody in until it is let go on. */
+const BUSY_HOST = `
+  const server = require("node:net").createServer((socket) => {
+    socket.on("error", () => undefined).on("data", () => socket.end("HTTP/1.1 200 OK\\r\\ncontent-length: 2\\r\\n\\r\\nok"));
+  });
+  server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => console.log(server.address().port));
+`;
+
+// Linux drops the SYN to a full queue and sends it again after a second: the longest way that a working one takes.
+test.skipIf(process.platform !== "linux")(
+  "a host whose first address answers after a second, and whose others are dead, is reached",
+  async () => {
+    const host = spawn(process.execPath, ["-e", BUSY_HOST], { stdio: ["ignore", "pipe", "inherit"] });
+    ends.push(() => void host.kill("SIGKILL"));
+    const port = await new Promise<number>((resolve) =>
+      host.stdout.once("data", (data: Buffer) => {
+        resolve(Number(data.toString()));
+      }),
+    );
+    host.kill("SIGSTOP");
+    for (let i = 0; i < 2; i += 1)
+      await new Promise<void>((resolve) => {
+        const waiting = connect(port, "127.0.0.1", resolve);
+        waiting.on("error", () => undefined);
+        ends.push(() => waiting.destroy());
+      });
+    const far = createHttpClient({
+      policy: { allowLoopback: true, ownOrigins: [] },
+      resolve: () => {
+        setTimeout(() => host.kill("SIGCONT"), 100);
+        return Promise.resolve(["127.0.0.1", "127.0.0.9"]);
+      },
+    });
+    ends.push(() => {
+      far.close();
+    });
+    expect(
+      await far.request({ method: "GET", use: "smp", url: `http://localhost:${port}/`, bytes_max: 10 }),
+    ).toMatchObject({ kind: "response", status: 200 });
+  },
+);
 
 describe("what we end ourselves", () => {
   test("an abort ends the exchange at once", async () => {
