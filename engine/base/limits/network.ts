@@ -72,6 +72,8 @@ export const NETWORK_LIMITS = {
   smp_routes_bytes_max: 16 * MiB,
   /** One question to one DNS server, and how often a server is asked. */
   dns_timeout_ms: 2 * SECOND_MS,
+  /** The same for the addresses of a name; doubled for the second try. Ours. */
+  dns_address_timeout_ms: 1 * SECOND_MS,
   dns_attempts: 2,
   dns_servers_max: 3,
   dns_answer_bytes_max: 16 * KiB,

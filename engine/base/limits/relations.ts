@@ -166,6 +166,10 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "a host that does not answer is told apart from one that is slow",
   },
   {
+    holds: 3 * LIMITS.dns_address_timeout_ms + LIMITS.outbound_address_ms < LIMITS.outbound_connect_ms,
+    because: "a host whose name was found at the second try is still connected to",
+  },
+  {
     holds: 2 * LIMITS.outbound_address_ms < LIMITS.outbound_connect_ms,
     because: "a host whose first two addresses are dead is reached by its third",
   },

@@ -13,6 +13,7 @@ import { TLSSocket } from "node:tls";
 
 import { BoundedMap } from "../../base/bounded.js";
 import { LIMITS } from "../../base/limits.js";
+import { dnsAddresses } from "./dns-addresses.js";
 import { guardedLookup, OUTBOUND_USES, parseOutboundUrl, systemResolve } from "./outbound-address.js";
 import type { OutboundPolicy, OutboundUrl, OutboundUse, Resolve } from "./outbound-address.js";
 
@@ -96,8 +97,10 @@ export type Http = (call: HttpCall) => Promise<HttpResult>;
 /** What a client is told once. */
 interface HttpOptions {
   readonly policy: OutboundPolicy;
-  /** @default the system's */
+  /** @default DNS for names that somebody else chose, the system's for the operator's own; see dns-addresses.ts */
   readonly resolve?: Resolve;
+  /** DNS servers that names of others are asked of: `192.0.2.1:53`. @default the system's */
+  readonly dnsServers?: readonly string[];
   /** PEM of the authorities for TLS servers, instead of the system's; for tests and private networks. */
   readonly ca?: readonly string[];
   /** @default LIMITS.outbound_connect_ms */
@@ -113,7 +116,7 @@ export interface HttpClient {
 
 /** Makes a client; its owner closes it. */
 export function createHttpClient(options: HttpOptions): HttpClient {
-  const { policy, resolve = systemResolve, connectTimeout_ms = LIMITS.outbound_connect_ms } = options;
+  const { policy, resolve, connectTimeout_ms = LIMITS.outbound_connect_ms } = options;
   const pool = {
     keepAlive: true,
     maxSockets: LIMITS.peer_connections_max,
@@ -131,11 +134,16 @@ export function createHttpClient(options: HttpOptions): HttpClient {
     return target.kind === "url" ? known.keep(name, target) : target;
   };
 
-  function begin({ url, ...checked }: OutboundUrl, { method, use, headers, identity }: HttpCall): ClientRequest {
+  const strangers = dnsAddresses(options.dnsServers);
+  const resolveFor = ({ own, loopback }: OutboundUrl): Resolve =>
+    resolve ?? (own || loopback ? systemResolve : strangers);
+
+  function begin(target: OutboundUrl, { method, use, headers, identity }: HttpCall): ClientRequest {
+    const { url } = target;
     const { keepsConnections } = OUTBOUND_USES[use];
     const common = {
       method,
-      lookup: guardedLookup({ url, ...checked }, resolve),
+      lookup: guardedLookup(target, resolveFor(target)),
       autoSelectFamilyAttemptTimeout: LIMITS.outbound_address_ms,
       maxHeaderSize: LIMITS.outbound_header_bytes_max,
       headers: { "user-agent": "Kurier", "accept-encoding": "identity", ...headers },

@@ -154,7 +154,7 @@ const portOf = (url: URL): number => (url.port !== "" ? Number(url.port) : url.p
 /** Finds all addresses of a name. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
-/** The addresses that the system knows of a name, the hosts file included. */
+/** The addresses that the system knows of a name, the hosts file included: for names that the operator chose. */
 export const systemResolve: Resolve = (host) =>
   new Promise((resolve, reject) => {
     systemLookup(host, { all: true, verbatim: true }, (error, addresses) => {
