@@ -173,7 +173,10 @@ test("a peer that moved, and then changed its key, while its old metadata are re
   await peer.stop();
   peer = await startPeer(renewed, peerTrust(trustOf(pki, clock)));
   smp.answer = () => ({ body: metadata() });
-  expect(await deliver()).toMatchObject({ kind: "transport_failed", code: "CONNECT_REFUSED" });
+  // Where the end of the kept connection is noticed only after the message went out on it, it may have arrived.
+  const moved = await deliver();
+  expect(moved.code).toBe("CONNECT_REFUSED");
+  expect(["transport_failed", "unconfirmed"]).toContain(moved.kind);
   expect(await deliver()).toMatchObject({ kind: "peer_busy", code: "EBMS:0102" });
   smp.answer = () => ({ body: metadata(renewed) });
   expect(await deliver()).toMatchObject({ kind: "receipt" });
