@@ -239,6 +239,16 @@ test("the chart's probes ask the operators' listener, and a node has longer to l
   expect(template("deployment")).toContain("rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }");
 });
 
+test("pods that the Prometheus operator finds are scraped under the job that alerts and dashboards ask for", () => {
+  const [, label = ""] = /^ {2}jobLabel: (\S+)$/m.exec(template("pod-monitor")) ?? [];
+  const labels = defined("kurier.instance") as Readonly<Record<string, string>>;
+  const asked = ["deploy/prometheus/alerts.yml", "deploy/grafana/overview.json"].flatMap((path) => [
+    ...read(path).matchAll(/job=\\?"(\w+)/g),
+  ]);
+  expect(asked.length).toBeGreaterThan(1);
+  expect(new Set(asked.map(([, job]) => job))).toEqual(new Set([labels[label]]));
+});
+
 test("the operators' port is open to whom the policy names, and no service offers it", () => {
   expect(values.networkPolicy.enabled).toBe(true);
   expect(values.networkPolicy.metricsFrom.length).toBeGreaterThan(0);
