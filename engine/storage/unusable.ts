@@ -54,7 +54,23 @@ const REASONS: Readonly<Record<string, Reason>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
   CERT_HAS_EXPIRED: UNTRUSTED,
   ERR_TLS_CERT_ALTNAME_INVALID: UNTRUSTED,
+  TLS_NOT_OFFERED: { words: "it offers no TLS, which DATABASE_URL asks for", passing: false },
 };
+
+/**
+ * What a session is refused for before it begins, by SQLSTATE. A pooler has one code for all that it refuses, so that
+ * its text decides; a server may say its own in any language. Of the text the setting's name is told alone.
+ */
+const SETTINGS: Readonly<Record<string, readonly [text: RegExp, words: (setting: string) => string, other?: string]>> =
+  {
+    "42704": [/"(\w+)"/, (setting) => `it has no setting ${setting}, which DATABASE_URL asks for`, "of that name"],
+    "22023": [/"(\w+)"/, (setting) => `it does not take the value of ${setting} in DATABASE_URL`, "a setting"],
+    "08P01": [
+      /^unsupported startup parameter: (\w+)$/,
+      (setting) =>
+        `the pooler before it does not take the setting ${setting}, see ignore_startup_parameters in docs/deploy.md`,
+    ],
+  };
 
 type Coded = Error & { readonly code: string };
 
@@ -68,6 +84,18 @@ function codedOf(error: unknown): Coded | undefined {
 const isOfFile = (error: Coded): boolean =>
   error.code === "ENOENT" && "syscall" in error && error.syscall !== "connect";
 
+/** A pooler tells the severity in the field that servers translate. */
+const isFatal = (error: Coded): boolean =>
+  ("severity" in error && error.severity === "FATAL") ||
+  ("severity_local" in error && error.severity_local === "FATAL");
+
+/** The setting for which a session was refused, in words; undefined for any other error, as one inside of a session. */
+function settingRefused(error: Coded): Reason | undefined {
+  const [text, words, other] = isFatal(error) ? (SETTINGS[error.code] ?? []) : [];
+  const setting = text?.exec(error.message)?.[1] ?? other;
+  return setting === undefined || words === undefined ? undefined : { words: words(setting), passing: false };
+}
+
 /** A fault of the database as a sentence; undefined for any other error, which is a bug or somebody else's. */
 export function databaseErrorOf(error: unknown): DatabaseError | undefined {
   // It has its sentence, whatever the file system said: a code like ETIMEDOUT is a network's, too.
@@ -75,7 +103,8 @@ export function databaseErrorOf(error: unknown): DatabaseError | undefined {
   const coded = codedOf(error);
   if (coded !== undefined && isOfFile(coded)) return undefined;
   const code = coded?.code ?? "";
-  const reason = REASONS[code] ?? (isPassing(error) ? { words: "it is away or busy" } : undefined);
+  const refused = coded === undefined ? undefined : settingRefused(coded);
+  const reason = refused ?? REASONS[code] ?? (isPassing(error) ? { words: "it is away or busy" } : undefined);
   if (reason === undefined) return undefined;
   const passing = reason.passing ?? true;
   const advice = passing ? "try again when it is there" : "correct it";

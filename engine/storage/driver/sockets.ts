@@ -146,7 +146,10 @@ async function secured(socket: Socket, host: string, mode: TlsMode): Promise<Soc
     socket.write(TLS_REQUEST);
     const answer = await firstOctet(socket);
     if (answer !== YES && mode === "prefer") return ending(socket.setTimeout(0, onLate), true);
-    if (answer !== YES) throw new Error("DATABASE_URL asks for TLS, which this Postgres does not offer.");
+    if (answer !== YES)
+      throw Object.assign(new Error("DATABASE_URL asks for TLS, which this Postgres does not offer."), {
+        code: "TLS_NOT_OFFERED",
+      });
     const servername = isIP(host) === 0 ? { servername: host } : {};
     const secure = connectTls({ socket, host, ...servername, rejectUnauthorized: VERIFYING.has(mode) });
     await once(secure, "secureConnect");

@@ -94,15 +94,18 @@ describe("an engine that ends", () => {
 
 describe("an engine that cannot start", () => {
   const taken = createServer();
+  /** A server of Postgres as far as it says that it offers no TLS. */
+  const plain = createServer((socket) => socket.once("data", () => socket.end("N")));
   let db: TestDatabase;
   let empty: TestDatabase;
   beforeAll(async () => {
-    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    for (const server of [taken, plain]) await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     [db, empty] = await Promise.all([freshDatabase(), freshDatabase({ migrated: false })]);
     await openKeyring(db.sql, [Buffer.alloc(32, 7)], systemClock);
   });
   afterAll(async () => {
     taken.close();
+    plain.close();
     await Promise.all([db.drop(), empty.drop()]);
   });
 
@@ -112,6 +115,7 @@ describe("an engine that cannot start", () => {
     NATS_URL: "embedded",
     MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
   });
+  const withParameter = (url: string): string => `${url}${url.includes("?") ? "&" : "?"}`;
   const AWAY = 75;
   const WRONG = 78;
   const cases: readonly (readonly [
@@ -212,6 +216,27 @@ describe("an engine that cannot start", () => {
       WRONG,
       () => ({ DATABASE_URL: db.url.replace(/\/test_\w+/, "/nowhere"), NATS_URL: "embedded" }),
       /^The database cannot be used: there is no database of the name in DATABASE_URL \(3D000\); correct it\.$/,
+    ],
+    [
+      "a parameter of its database's address that Postgres does not have",
+      WRONG,
+      () => ({ DATABASE_URL: `${withParameter(db.url)}schema=public` }),
+      /^The database cannot be used: it has no setting schema, which DATABASE_URL asks for \(42704\); correct it\.$/,
+    ],
+    [
+      "a parameter of its database's address with a value that Postgres does not take",
+      WRONG,
+      () => ({ DATABASE_URL: `${withParameter(db.url)}statement_timeout=soon` }),
+      /^The database cannot be used: it does not take the value of statement_timeout in DATABASE_URL \(22023\); correct it\.$/,
+    ],
+    [
+      "TLS that its database does not offer",
+      WRONG,
+      () => {
+        const { port } = plain.address() as AddressInfo;
+        return { DATABASE_URL: `postgres://kurier@127.0.0.1:${port}/kurier?sslmode=require`, NATS_URL: "embedded" };
+      },
+      /^The database cannot be used: it offers no TLS, which DATABASE_URL asks for \(TLS_NOT_OFFERED\); correct it\.$/,
     ],
     [
       "an address that is not ours",

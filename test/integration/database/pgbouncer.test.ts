@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { openSql, untilAnswered } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
+import { databaseErrorOf } from "../../../engine/storage/unusable.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
 import { startLoad } from "../../faults/load.js";
 import { brokenOf, hurry, openDocuments } from "../../faults/servers/machines.js";
@@ -70,7 +71,13 @@ describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBo
   test("behind PgBouncer every setting that our connections ask for is passed on or named to be ignored", async () => {
     const strict = await startPgBouncer(program ?? "", server.url, {});
     const refused = openSql({ url: `${strict.url}?prepare=false`, name: "test", connections: 1 });
-    await expect(refused`select 1`).rejects.toThrow(/unsupported startup parameter/);
+    const told: unknown = await refused`select 1`.catch((error: unknown) => error);
+    expect(databaseErrorOf(told)).toMatchObject({
+      message: expect.stringMatching(
+        /^The database cannot be used: the pooler before it does not take the setting \w+, see ignore_startup_parameters in docs\/deploy\.md \(08P01\); correct it\.$/,
+      ) as string,
+      passing: false,
+    });
     await refused.end({ timeout: 1 });
     await strict.stop();
     const behind = openSql({ url: `${pooler.url}${ASKED}`, name: "test", connections: 1 });

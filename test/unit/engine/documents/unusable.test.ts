@@ -16,3 +16,14 @@ test("a socket that is not there is the database's fault, a file that is not the
   expect(ofFile).toMatchObject({ code: "ENOENT" });
   expect(databaseErrorOf(ofFile)).toBeUndefined();
 });
+
+test("a setting that the server refuses at the door is the operator's fault in any language, and inside a session it is ours", () => {
+  const refused = (severity: string, message: string): Error =>
+    Object.assign(new Error(message), { code: "22023", severity });
+  expect(databaseErrorOf(refused("FATAL", "neplatná hodnota parametra „statement_timeout“"))).toMatchObject({
+    message:
+      "The database cannot be used: it does not take the value of a setting in DATABASE_URL (22023); correct it.",
+    passing: false,
+  });
+  expect(databaseErrorOf(refused("ERROR", 'invalid value for parameter "statement_timeout": "abc"'))).toBeUndefined();
+});
