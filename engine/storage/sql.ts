@@ -192,6 +192,9 @@ export function isUnknownOutcome(error: unknown): boolean {
 /** The refusal for a failure that passes; its code, and nothing of its text, is for the log. */
 export const passed = (error: unknown): Refusal => temporary(codeOf(error));
 
+/** The refusal for a database that does not answer: whoever looks at the log is told that it hangs. */
+export const unanswered = (): Refusal => temporary("UNANSWERED");
+
 /**
  * Waits for the database, but not for one that hangs: its sessions keep their statements, and what a caller was not
  * told of may still be written. A repeat finds it.
@@ -200,7 +203,7 @@ export const passed = (error: unknown): Refusal => temporary(codeOf(error));
 export function untilAnswered<T>(statement: PromiseLike<T>, wait_ms: number = LIMITS.db_answer_timeout_ms): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(temporary());
+      reject(unanswered());
     }, wait_ms);
     Promise.resolve(statement)
       .then(resolve, reject)

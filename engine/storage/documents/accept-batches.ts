@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/limits.js";
 import { batched } from "../batched.js";
 import { acceptDocuments, tenantOf } from "./documents.js";
 import type { AcceptOutcome, NewDocument } from "./documents.js";
-import { isPassing, isUnknownOutcome, passed } from "../sql.js";
+import { isPassing, isUnknownOutcome, passed, unanswered } from "../sql.js";
 import type { Sql } from "../sql.js";
 
 export interface AcceptBatches {
@@ -68,7 +68,7 @@ function createPatience(answer_ms: number): (call: Promise<AcceptOutcome>) => Pr
   let timer: NodeJS.Timeout | undefined;
   const giveUp = (): void => {
     timer = undefined;
-    for (const reject of waiting) reject(temporary());
+    for (const reject of waiting) reject(unanswered());
     waiting.clear();
   };
   return (call) =>

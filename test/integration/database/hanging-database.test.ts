@@ -46,7 +46,7 @@ test("who waits for a database that hangs is told 503 TEMPORARY, at the latest a
   proxy.freeze();
   await expect(untilAnswered(frozen`select 1 as one`, WAIT_MS)).rejects.toMatchObject({
     reason: "TEMPORARY",
-    extras: { retryAfter_s: LIMITS.temporary_retry_after_s },
+    extras: { retryAfter_s: LIMITS.temporary_retry_after_s, failure: "UNANSWERED" },
   });
   proxy.thaw();
   expect(await orTemporary(frozen<{ one: number }[]>`select 1 as one`)).toEqual([{ one: 1 }]);
@@ -56,7 +56,10 @@ test("a send that was told 503 because the database hangs may be accepted all th
   const batches = createAcceptBatches(frozen, WAIT_MS);
   const first = newDocumentRow(firmId, SENDER);
   proxy.freeze();
-  await expect(batches.accept(first)).rejects.toMatchObject({ reason: "TEMPORARY" });
+  await expect(batches.accept(first)).rejects.toMatchObject({
+    reason: "TEMPORARY",
+    extras: { failure: "UNANSWERED" },
+  });
   const { idempotencyKey, erpDocumentId, payloadSha256, requestSha256 } = first;
   const repeat = (): ReturnType<typeof newDocumentRow> =>
     newDocumentRow(firmId, SENDER, { idempotencyKey, erpDocumentId, payloadSha256, requestSha256 });
@@ -157,6 +160,8 @@ describe.each(serverForms)("a whole engine over %s whose database hangs", (form)
     ]);
     const temporary = [503, "TEMPORARY", true];
     expect(away.map(fault)).toEqual(away.map(() => temporary));
+    const failed = t.lines.filter((line) => line.includes('"event":"database.failed"'));
+    expect(failed.map((line) => (JSON.parse(line) as { readonly code: string }).code)).toContain("UNANSWERED");
     // By now the node does not trust its memory of keys any more, so that another step meets the database first.
     expect(fault(await inTime(send(t.sandbox, sender, parts, headers)))).toEqual(temporary);
 
