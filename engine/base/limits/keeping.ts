@@ -52,6 +52,8 @@ export const KEEPING_LIMITS = {
   sweep_interval_ms: 10 * MINUTE_MS,
   /** How long a payload stays in the database where there is a payload store: it is asked for most then. Ours. */
   payload_here_ms: 90 * DAY_MS,
+  /** When an object of the payload store that no row names is given up: a pass takes minutes at most. Ours. */
+  payload_announced_ms: DAY_MS,
   /** Payloads looked at for one object, the octets from which on it takes no more, and objects of a pass. Ours. */
   payload_move_batch: 256,
   payload_move_bytes: 16 * MiB,

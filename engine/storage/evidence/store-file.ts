@@ -1,9 +1,10 @@
 /** Evidence on a file system: one read-only file an object, created exclusively, synced with its directory. */
-import { link, open, readFile, unlink } from "node:fs/promises";
+import { link, open, readdir, readFile, stat, unlink } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
+import type { Instant } from "../../base/clock.js";
 import { makeFolder, makeFolderNow, syncPath } from "../../base/files/durable.js";
 import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure } from "./store.js";
@@ -20,6 +21,27 @@ async function removeDraft(draft: string): Promise<void> {
     await unlink(draft);
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
+  }
+}
+
+/** Begins the name of a file that is not whole yet. */
+const DRAFT = ".";
+
+/**
+ * Removes the drafts in the folder of an object that nobody has written since an instant. Whoever still works on one
+ * fails, and stores nothing.
+ * @param root  of the store
+ * @throws EvidenceStoreFailure
+ */
+export async function removeDraftsBeside(root: string, ref: EvidenceRef, before: Instant): Promise<void> {
+  const folder = dirname(join(root, ref));
+  try {
+    for (const name of await readdir(folder)) {
+      const path = join(folder, name);
+      if (name.startsWith(DRAFT) && (await stat(path)).mtimeMs < before) await removeDraft(path);
+    }
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw failure("removed", error);
   }
 }
 
@@ -76,7 +98,7 @@ export function openFileEvidence(root: string): EvidenceStore {
   async function write(ref: EvidenceRef, path: string, bytes: Buffer | readonly Uint8Array[]): Promise<void> {
     const directory = dirname(path);
     await makeDirectory(directory);
-    const draft = join(directory, `.${randomUUID()}`);
+    const draft = join(directory, `${DRAFT}${randomUUID()}`);
     // Each step is a way to a thread and back, which takes longer than the step: what need not follow goes together.
     const { file, folder } = await openDraft(draft);
     try {

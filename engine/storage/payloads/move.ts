@@ -1,6 +1,7 @@
 /**
  * Payloads leave Postgres when nobody sends or judges them any more and their window is over. An object holds those of
- * one firm. A pass may be broken off anywhere: what was stored and not written down is stored again by the next.
+ * one firm. A pass may be broken off anywhere: what was stored and not written down is stored again by the next, and
+ * the object that no row names goes when its announcement is old.
  */
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
@@ -40,11 +41,27 @@ async function moveSome(sql: Sql, store: PayloadStore, now: Instant): Promise<nu
   if (movable.length === 0) return 0;
   const lengths = movable.map(({ sealed }) => sealed.length);
   const offsets = lengths.map((_, index) => lengths.slice(0, index).reduce((sum, length) => sum + length, 0));
-  const object = await store.put(Buffer.concat(movable.map(({ sealed }) => sealed)));
+  const octets = Buffer.concat(movable.map(({ sealed }) => sealed));
+  const object = store.nameOf(octets);
+  await sql`
+    insert into payload_announced (object, announced_at) values (${object}, ${isoInstant(now)})
+    on conflict (object) do update set announced_at = excluded.announced_at`;
+  await store.put(object, octets);
   const [row] = await sql<{ readonly moved: number }[]>`
-    select move_payloads_of(${object}, ${movable.map(({ id }) => id)}::uuid[],
+    select move_announced_payloads(${object}, ${movable.map(({ id }) => id)}::uuid[],
       ${movable.map(({ key_id }) => key_id)}::text[], ${offsets}::integer[], ${lengths}::integer[]) as moved`;
   return row?.moved ?? 0;
+}
+
+/**
+ * Gives up objects that were announced long ago: their processes ended before a row named them. One that goes on all
+ * the same moves nothing to them any more, so that what is removed is named by no row.
+ */
+async function giveUp(sql: Sql, now: Instant): Promise<void> {
+  const before = isoInstant(now - LIMITS.payload_announced_ms);
+  await sql`
+    with old as (delete from payload_announced where announced_at < ${before}::timestamptz returning object)
+    insert into payload_leftover (object) select object from old on conflict (object) do nothing`;
 }
 
 /** Removes objects of which no payload is left. @returns how many */
@@ -71,6 +88,7 @@ export async function movePayloads(
     moved += some;
     if (some === 0) break;
   }
+  await giveUp(sql, now);
   let removed = 0;
   for (let round = 0; round < LIMITS.sweep_rounds_max; round += 1) {
     const some = await removeEmpty(sql, store);

@@ -5,31 +5,39 @@
 import { resolve } from "node:path";
 
 import type { Clock } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
 import { evidenceRef } from "../evidence/store.js";
-import { openFileEvidence } from "../evidence/store-file.js";
+import { openFileEvidence, removeDraftsBeside } from "../evidence/store-file.js";
 import type { Sql } from "../sql.js";
 
 export interface PayloadStore {
-  /** Stores octets; resolves with their name when they would survive a loss of power. */
-  put(bytes: Buffer): Promise<string>;
+  /** The name under which octets are stored now; of the same octets in another hour it is another. */
+  nameOf(bytes: Buffer): string;
+  /** Stores octets under the name that they were given; resolves when they would survive a loss of power. */
+  put(object: string, bytes: Buffer): Promise<void>;
   /** @throws EvidenceMissing, EvidenceStoreFailure */
   get(object: string, range: { readonly offset: number; readonly length: number }): Promise<Buffer>;
-  /** Removes an object; one that is not there is removed. @throws EvidenceStoreFailure */
+  /**
+   * Removes an object; one that is not there is removed. Drafts beside it that nobody has written for
+   * LIMITS.payload_announced_ms go with it: their processes have ended.
+   * @throws EvidenceStoreFailure
+   */
   remove(object: string): Promise<void>;
 }
 
 /** @param text  PAYLOAD_STORE: `file:DIRECTORY`; several processes may share it */
 export function openPayloadStore(text: string, clock: Clock): PayloadStore {
-  const files = openFileEvidence(resolve(text.replace(/^file:(?:\/\/(?=\/))?/, "")));
+  const root = resolve(text.replace(/^file:(?:\/\/(?=\/))?/, ""));
+  const files = openFileEvidence(root);
   return {
-    put: async (bytes) => {
-      const name = evidenceRef(bytes, clock.now());
-      await files.put(name, bytes);
-      return name;
-    },
+    nameOf: (bytes) => evidenceRef(bytes, clock.now()),
+    put: (object, bytes) => files.put(object, bytes),
     get: (object, range) => files.get(object, range),
     // How long a payload is kept is said by the row that names it, not by the store.
-    remove: (object) => files.remove(object, Number.POSITIVE_INFINITY),
+    remove: async (object) => {
+      await files.remove(object, Number.POSITIVE_INFINITY);
+      await removeDraftsBeside(root, object, clock.now() - LIMITS.payload_announced_ms);
+    },
   };
 }
 

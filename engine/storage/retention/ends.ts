@@ -55,6 +55,7 @@ export const ROW_ENDS: Readonly<Record<string, RowEnd>> = {
   payload: withRow("document"),
   payload_moved: withRow("document"),
   stored_payload: bounded("nothing of its own: a view of the two"),
+  payload_announced: pruned("movePayloads"),
   payload_leftover: pruned("movePayloads"),
   // That of an answer goes with the status.
   mls_duty: withRow("received_document"),

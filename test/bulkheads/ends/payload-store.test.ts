@@ -2,9 +2,9 @@
  * Payloads leave Postgres for the payload store. Method: an engine with a store, a clock that is 91 days ahead for the move, and
  * every read of a payload before and after it.
  */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
@@ -25,6 +25,7 @@ import { newDocumentRow } from "../../support/database/seed.js";
 import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
 
 const LATER = systemClock.now() + LIMITS.payload_here_ms + 86_400_000;
+const HOUR_MS = 3_600_000;
 const sealer = createSealer([Buffer.alloc(32, 7)]);
 
 let engine: TestEngine;
@@ -130,10 +131,9 @@ test("a payload that is sealed again while it is moved stays readable, and its o
   let puts = 0;
   const store: PayloadStore = {
     ...files,
-    put: async (bytes) => {
-      const object = await files.put(bytes);
+    put: async (object, bytes) => {
+      await files.put(object, bytes);
       if ((puts += 1) === 1) await seal(next);
-      return object;
     },
   };
   const objects = filesBelow(folder).length;
@@ -146,6 +146,82 @@ test("a payload that is sealed again while it is moved stays readable, and its o
   expect(moved.key_id).toBe(next.keyId);
   expect(next.open(moved.key_id, sealed, row.id).toString()).toBe("text");
   expect(filesBelow(folder)).toHaveLength(objects + 1);
+});
+
+/** A sent document that has ended, with its payload in the database. */
+async function endedDocument(): Promise<string> {
+  const row = newDocumentRow(ids.sender, "0245:1111111111");
+  await acceptDocuments(engine.db.sql, [row]);
+  await engine.db.sql`update document set status = 'send_failed', next_attempt_at = null where id = ${row.id}`;
+  return row.id;
+}
+const pathsBelow = (path: string): string[] =>
+  readdirSync(path, { recursive: true, withFileTypes: true }).flatMap((entry) =>
+    entry.isFile() ? [join(entry.parentPath, entry.name)] : [],
+  );
+
+test("what a process has stored and not written down because it ended goes a day later, whole or not, and what another moves meanwhile stays", async () => {
+  const { sql } = engine.db;
+  const files = openPayloadStore(`file:${folder}`, systemClock);
+  const before = new Set(pathsBelow(folder));
+  const id = await endedDocument();
+  let lost = "";
+  const killed: PayloadStore = {
+    ...files,
+    put: async (object, bytes) => {
+      await files.put(object, bytes);
+      lost = join(folder, object);
+      throw new Error("killed");
+    },
+  };
+  await expect(movePayloads(sql, killed, LATER)).rejects.toThrow("killed");
+  const [old, young] = [join(dirname(lost), ".old"), join(dirname(lost), ".young")];
+  for (const draft of [old, young]) writeFileSync(draft, "half");
+  utimesSync(old, 0, 0);
+
+  const hoursLater = openPayloadStore(`file:${folder}`, { ...systemClock, now: () => systemClock.now() + 2 * HOUR_MS });
+  expect(await movePayloads(sql, hoursLater, LATER + 2 * HOUR_MS)).toEqual({ moved: 1, removed: 0 });
+  const [moved] = await sql<{ object: string }[]>`select object from payload_moved where document_id = ${id}`;
+  const kept = join(folder, moved?.object ?? "");
+  const left = (): string[] => pathsBelow(folder).filter((path) => !before.has(path));
+  expect(left().toSorted()).toEqual([lost, kept, old, young].toSorted());
+
+  expect(await movePayloads(sql, hoursLater, LATER + LIMITS.payload_announced_ms)).toEqual({ moved: 0, removed: 0 });
+  expect(await movePayloads(sql, hoursLater, LATER + LIMITS.payload_announced_ms + 1)).toEqual({
+    moved: 0,
+    removed: 1,
+  });
+  expect(left().toSorted()).toEqual([kept, young].toSorted());
+  rmSync(young);
+  expect(await sql`select object from payload_announced`).toEqual([]);
+});
+
+test("a process that was so slow that its object was given up moves nothing to it, and the payload stays readable", async () => {
+  const { sql } = engine.db;
+  const id = await endedDocument();
+  const files = openPayloadStore(`file:${folder}`, systemClock);
+  const muchLater = LATER + 2 * LIMITS.payload_announced_ms;
+  let slow = "";
+  const frozen: PayloadStore = {
+    ...files,
+    put: async (object, bytes) => {
+      await files.put(object, bytes);
+      slow = object;
+      // Another process gives the object up, and has the payload for one that is still needed.
+      await sql`update document set status = 'queued', next_attempt_at = now() where id = ${id}`;
+      const another = engine.db.another("another process");
+      expect(await movePayloads(another, files, muchLater)).toEqual({ moved: 0, removed: 1 });
+      await sql`update document set status = 'send_failed', next_attempt_at = null where id = ${id}`;
+    },
+  };
+  expect(await movePayloads(sql, frozen, LATER)).toEqual({ moved: 0, removed: 1 });
+  expect(await sql`select 1 from payload where document_id = ${id}`).toHaveLength(1);
+  expect(pathsBelow(folder)).not.toContain(join(folder, slow));
+  expect((await movePayloads(sql, files, muchLater)).moved).toBe(1);
+  const [moved] = await sql<{ object: string; at: number; length: number }[]>`
+    select object, byte_offset as at, byte_length as length from payload_moved where document_id = ${id}`;
+  if (moved === undefined) throw new Error("it was not moved");
+  expect((await files.get(moved.object, { offset: moved.at, length: moved.length })).toString()).toBe("sealed");
 });
 
 test("an engine without the store does not start on a database whose payloads are in one", async () => {

@@ -785,6 +785,11 @@ table payload
   constraint payload_bytes_check: CHECK ((bytes > 0))
   constraint payload_pkey: PRIMARY KEY (document_id)
 
+table payload_announced
+  object text not null
+  announced_at timestamp with time zone not null
+  constraint payload_announced_pkey: PRIMARY KEY (object)
+
 table payload_leftover
   object text not null
   constraint payload_leftover_pkey: PRIMARY KEY (object)
@@ -4130,6 +4135,19 @@ begin
   return v_read;
 end
 $function$
+
+CREATE OR REPLACE FUNCTION public.move_announced_payloads(p_object text, p_ids uuid[], p_key_ids text[], p_offsets integer[], p_lengths integer[])
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+begin
+  delete from payload_announced where object = p_object;
+  if not found then
+    insert into payload_leftover (object) values (p_object) on conflict (object) do nothing;
+    return 0;
+  end if;
+  return move_payloads_of(p_object, p_ids, p_key_ids, p_offsets, p_lengths);
+end $function$
 
 CREATE OR REPLACE FUNCTION public.move_box_item(p_move jsonb, p_events jsonb, p_audit jsonb)
  RETURNS boolean
