@@ -9,8 +9,8 @@ import { argv, exit, stdout } from "node:process";
 /** One panel: title, unit of Grafana, and expressions with the legend of each. */
 const panel = (title, unit, ...targets) => ({ title, unit, targets });
 const rate = (metric, by) => `sum by (${by}) (rate(${metric}[$__rate_interval]))`;
-/** A line at 0 where there is nothing yet, and no such line beside others. */
-const orZero = (expr) => `${expr} or on() vector(0)`;
+/** A line at 0 where there is nothing yet, and no such line beside others; a quantile of nothing is NaN, and no line. */
+const orZero = (expr) => `${expr} >= 0 or on() vector(0)`;
 /** The same where the legend names labels, of which the first then says "none". */
 const orNone = (expr, label) => `${expr} or on() label_replace(vector(0), "${label}", "none", "", "")`;
 const rateOrNone = (metric, ...by) => orNone(rate(metric, by.join(", ")), by[0]);

@@ -1,6 +1,7 @@
 /** Rules and dashboards on a real Prometheus that scrapes a real engine: every expression is understood and gives data. */
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -54,6 +55,35 @@ describePrometheus("Prometheus", () => {
   test("promtool accepts the rules, and each alert fires on its series and is quiet below its bound", async () => {
     expect(await runPromtool(["check", "rules", ...RULES], { cwd: FOLDER })).toMatch(/SUCCESS/);
     expect(await runPromtool(["test", "rules", "alerts.test.yml"], { cwd: FOLDER })).toMatch(/SUCCESS/);
+  });
+
+  test("a panel's quantile of observations that were not made is a line at 0, and no hole", async () => {
+    const metric = "kurier_box_claim_lateness_seconds";
+    const asked = Object.values(DASHBOARDS)
+      .flatMap(({ panels }) => panels.flatMap(({ targets }) => targets))
+      .map(([expr]) => expr.replace("$__rate_interval", "5m"))
+      .filter((expr) => expr.includes("histogram_quantile") && expr.includes("vector(0)"));
+    expect(asked.some((expr) => expr.includes(metric))).toBe(true);
+    const series = asked.flatMap((expr) => expr.match(/kurier_\w+_bucket/g) ?? []);
+    const cases = {
+      evaluation_interval: "1m",
+      tests: [
+        {
+          interval: "1m",
+          input_series: [...new Set(series)].flatMap((name) =>
+            ["1", "+Inf"].map((le) => ({ series: `${name}{le="${le}"}`, values: "0x20" })),
+          ),
+          promql_expr_test: asked.map((expr) => ({
+            ...{ expr, eval_time: "10m" },
+            exp_samples: [{ labels: "{}", value: 0 }],
+          })),
+        },
+      ],
+    };
+    const folder = mkdtempSync(join(tmpdir(), "kurier-quantiles-"));
+    writeFileSync(join(folder, "cases.yml"), JSON.stringify(cases));
+    expect(await runPromtool(["test", "rules", "cases.yml"], { cwd: folder })).toMatch(/SUCCESS/);
+    rmSync(folder, { recursive: true });
   });
 
   test("promtool finds nothing to improve in the names, units and helps of the metrics", async () => {
