@@ -7,6 +7,7 @@ import { oauthCodeOf, problem } from "../request/problem.js";
 import { refusalsOfColumns } from "../request/steps.js";
 import { exampleFor, INVOICE_MARK } from "./examples.js";
 import type { Components, JsonObject, JsonSchemaValue } from "./json-schema.js";
+import { isLeftOutByNull } from "./null-members.js";
 import { BODY_KINDS, RATES } from "./route.js";
 import type { BodyKind, Family, Route } from "./route.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -16,20 +17,33 @@ const isNoise = (schema: JsonObject): boolean =>
   schema["format"] !== undefined ||
   (typeof schema["pattern"] === "string" && schema["pattern"].length > LIMITS.openapi_pattern_chars_max);
 
+/** Says that a member may be null, in the form that OpenAPI 3.0 has for its kind. */
+function allowNull(jsonSchema: z.core.JSONSchema.BaseSchema): void {
+  const { anyOf, enum: values } = jsonSchema;
+  if (anyOf !== undefined)
+    jsonSchema.anyOf = anyOf.map((form, at) => (at === 0 ? Object.assign({}, form, { nullable: true }) : form));
+  else jsonSchema["nullable"] = true;
+  if (values !== undefined) jsonSchema.enum = [...values, null];
+}
+
 /**
  * A zod schema as OpenAPI 3.0 writes it. `.meta({ openapi: {…} })` replaces what zod derives: for fields whose text
  * form is parsed, such as numbers in a query.
+ * @param leavesOutNulls  whether it is of a body whose members that are null are read as left out
  */
-function schemaOf(schema: z.ZodType, components: Components): JsonObject {
+function schemaOf(schema: z.ZodType, components: Components, leavesOutNulls = false): JsonObject {
   const written = z.toJSONSchema(schema, {
     target: "openapi-3.0",
     io: "input",
     unrepresentable: "any",
     override: ({ zodSchema, jsonSchema }) => {
       const given = z.globalRegistry.get(zodSchema)?.["openapi"];
-      if (typeof given !== "object" || given === null) return;
-      for (const name of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, name);
-      Object.assign(jsonSchema, given);
+      if (typeof given === "object" && given !== null) {
+        for (const name of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, name);
+        Object.assign(jsonSchema, given);
+      }
+      const member = zodSchema as unknown as z.ZodType;
+      if (leavesOutNulls && member !== schema && isLeftOutByNull(member)) allowNull(jsonSchema);
     },
   });
   const { definitions, $defs, ...rest } = JSON.parse(JSON.stringify(written)) as JsonObject;
@@ -211,7 +225,7 @@ function headerParameters(row: Route): JsonObject[] {
 function requestBody(row: Route, components: Components): JsonObject {
   const { body, accepts } = row.request;
   if (body === undefined) return {};
-  const schema = schemaOf(body, components);
+  const schema = schemaOf(body, components, accepts.includes("json"));
   const content = Object.fromEntries(
     accepts.map((kind) => [
       MEDIA_OF_KIND[kind],

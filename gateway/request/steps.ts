@@ -18,6 +18,7 @@ import { detailsOfIssues } from "./invalid.js";
 import { isGzip } from "./inflate.js";
 import type { Step, SteppedRequest } from "./plan.js";
 import type { Admission } from "./ports.js";
+import { leaveOutNulls } from "../contract/null-members.js";
 import { IDEMPOTENCY, RATES } from "../contract/route.js";
 import type { IdempotencyForm, Route } from "../contract/route.js";
 
@@ -409,8 +410,11 @@ function judgeBody(request: SteppedRequest, row: Route): void {
     request.learn({ body: decoded });
     return;
   }
-  const parsed = row.request.body?.safeParse(decoded, { reportInput: true });
-  if (parsed === undefined) return;
+  const schema = row.request.body;
+  if (schema === undefined) return;
+  // An operator who writes null is asked what it means: nothing is taken away there.
+  if (row.family !== "admin") leaveOutNulls(schema, decoded);
+  const parsed = schema.safeParse(decoded, { reportInput: true });
   if (!parsed.success) throw new Refusal("REQUEST_INVALID", detailsOfIssues(parsed.error.issues, "body"));
   request.learn({ body: parsed.data });
 }

@@ -1,0 +1,67 @@
+/**
+ * Goal: members of a request are read in the forms in which programs write them by themselves. Null is "left out" for
+ * exactly those that may be left out and do not take null themselves; an instant has seconds or none.
+ */
+import { expect, test } from "vitest";
+import { z } from "zod";
+
+import { leaveOutNulls } from "../../../gateway/contract/null-members.js";
+
+const schema = z
+  .object({
+    required: z.string(),
+    note: z.string().optional(),
+    word: z.enum(["a", "b"]).default("a"),
+    trimmed: z.string().trim().transform(Number).optional(),
+    url: z.string().nullable().optional(),
+    any: z.unknown().optional(),
+    inner: z.object({ city: z.string().optional(), country: z.string() }).optional(),
+    lines: z.array(z.object({ unit: z.string().optional(), price: z.number() })).optional(),
+    map: z.record(z.string(), z.string()).optional(),
+  })
+  .refine(() => true)
+  .transform((value) => value);
+
+test.each([
+  [
+    "what may be left out goes, at every depth",
+    { note: null, word: null, trimmed: null, lines: [{ unit: null }] },
+    { lines: [{}] },
+  ],
+  ["a part that is null goes as a whole", { inner: null, lines: null, map: null }, {}],
+  ["what takes null keeps it", { url: null, any: null }, { url: null, any: null }],
+  [
+    "what must be given stays, to be refused by its name",
+    { required: null, inner: { country: null } },
+    { required: null, inner: { country: null } },
+  ],
+  [
+    "what the schema does not know stays",
+    { other: null, map: { a: null }, inner: { zip: null } },
+    { other: null, map: { a: null }, inner: { zip: null } },
+  ],
+  [
+    "what is given stays",
+    { note: "", inner: { city: "x" }, lines: [null, 1, "x"] },
+    { note: "", inner: { city: "x" }, lines: [null, 1, "x"] },
+  ],
+] as const)("null in a body: %s", (_what, body, left) => {
+  const given: unknown = structuredClone(body);
+  leaveOutNulls(schema, given);
+  expect(given).toEqual(left);
+});
+
+test.each([[null], [undefined], ["text"], [7], [[{ note: null }]], [new Uint8Array(2)]])(
+  "a body that is no object is left as it is: %j",
+  (body) => {
+    const given: unknown = structuredClone(body);
+    leaveOutNulls(schema, given);
+    expect(given).toEqual(body);
+  },
+);
+
+test("a body that may be left out is looked into where it is there", () => {
+  const given = { name: null };
+  leaveOutNulls(z.object({ name: z.string().optional() }).optional(), given);
+  expect(given).toEqual({});
+});
