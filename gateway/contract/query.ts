@@ -14,12 +14,16 @@ export const wholeNumber = (range: { readonly min: number; readonly max: number;
     .meta({ openapi: { type: "integer", minimum: range.min, maximum: range.max, default: range.byDefault } })
     .optional();
 
-const ISO_DATE_TIME = z.iso.datetime({ offset: true });
+/** With and without seconds: java.time leaves them out where they are zero, and zod asks for them beside a zone. */
+const ISO_DATE_TIMES = [z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: -1 })];
+
+/** Whether a text is a date and time in ISO 8601 with its zone. */
+export const isDateTime = (text: string): boolean => ISO_DATE_TIMES.some((form) => form.safeParse(text).success);
 
 /** An instant with its zone. */
 export const instant = z
   .string()
-  .refine((text) => ISO_DATE_TIME.safeParse(text).success && isStorable(text), {
+  .refine((text) => isDateTime(text) && isStorable(text), {
     message: "must be an ISO 8601 date and time with its zone, in the years 1 to 9999",
   })
   .transform((text) => Date.parse(text))

@@ -12,7 +12,7 @@ import { ACTOR_TYPES, actorOf } from "../../engine/identity/audit.js";
 import type { Actor } from "../../engine/identity/audit.js";
 import { BOX_EVENTS, BOX_STATES } from "../../engine/lifecycle/box.js";
 import { TIMELINE_KINDS } from "../../engine/lifecycle/document.js";
-import { refuseUnheld } from "../contract/query.js";
+import { isDateTime, refuseUnheld } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
@@ -128,7 +128,7 @@ const detail = item.extend({
 
 const scheduledFor = z
   .string()
-  .pipe(z.iso.datetime({ offset: true, abort: true }))
+  .refine(isDateTime, { message: "must be an ISO 8601 date and time", abort: true })
   .refine(isStorable, "must lie in the years 1 to 9999, in a zone of at most 14 hours")
   .transform((text) => Date.parse(text))
   .meta({

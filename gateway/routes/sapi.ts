@@ -19,6 +19,7 @@ import type { ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js
 import { LIMITS } from "../../engine/base/limits.js";
 import { RECEIVED_STATES } from "../../engine/lifecycle/received.js";
 import type { ReceivedItem } from "../../engine/storage/documents/received.js";
+import { isDateTime } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
@@ -40,6 +41,7 @@ const COMMON = {
   tag: "Documents",
 } as const;
 
+const LOCAL_DATE_TIME = z.iso.datetime({ local: true });
 const text = (what: string) => z.string().min(1).describe(what);
 const participant = (what: string) =>
   z
@@ -73,8 +75,12 @@ const sendBody = z.object({
     processId: text("Peppol process id of the billing flow."),
     senderParticipantId: participant("Must match the EndpointID of the party that sends."),
     receiverParticipantId: participant("Must match the EndpointID of the party that receives."),
-    creationDateTime: z.iso
-      .datetime({ offset: true, local: true, abort: true })
+    creationDateTime: z
+      .string()
+      .refine((text) => isDateTime(text) || LOCAL_DATE_TIME.safeParse(text).success, {
+        message: "must be an ISO 8601 date and time",
+        abort: true,
+      })
       .refine(isStorable, "must lie in the years 1 to 9999, in a zone of at most 14 hours")
       .meta({ format: "date-time" })
       .optional()

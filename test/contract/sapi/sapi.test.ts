@@ -380,6 +380,8 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       "9999-12-31T23:59:59-14:00",
       "2026-11-20T00:00:00+23:59",
       "2026-02-30T00:00:00Z",
+      "2026-02-30T00:00Z",
+      "2026-11-20T09Z",
       "yesterday",
     ])("creationDateTime %s is none, or none that can be stored", async (creationDateTime) => {
       expect(codes(await send(t.sandbox, sender, parts(xml(), { creationDateTime })))).toEqual([
@@ -394,6 +396,10 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       ["2026-11-20T09:00:00", "2026-11-20T09:00:00.000Z"],
       ["2026-11-20T09:00:00+01:00", "2026-11-20T08:00:00.000Z"],
       ["2026-07-20T09:00:00.123456", "2026-07-20T09:00:00.123Z"],
+      // java.time writes no seconds where they are zero.
+      ["2026-11-20T09:00", "2026-11-20T09:00:00.000Z"],
+      ["2026-11-20T09:00Z", "2026-11-20T09:00:00.000Z"],
+      ["2026-11-20T09:00+01:00", "2026-11-20T08:00:00.000Z"],
     ])("creationDateTime %s is kept as %s: without a zone it is UTC", async (creationDateTime, kept) => {
       const sent = await send(t.sandbox, sender, parts(xml(), { creationDateTime }));
       expect(sent.status, sent.text).toBe(202);

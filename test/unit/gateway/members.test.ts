@@ -6,6 +6,8 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 
 import { leaveOutNulls } from "../../../gateway/contract/null-members.js";
+import { instant } from "../../../gateway/contract/query.js";
+import { describedOperations } from "../../../gateway/start/operations.js";
 
 const schema = z
   .object({
@@ -64,4 +66,35 @@ test("a body that may be left out is looked into where it is there", () => {
   const given = { name: null };
   leaveOutNulls(z.object({ name: z.string().optional() }).optional(), given);
   expect(given).toEqual({});
+});
+test.each([
+  ["2026-11-20T09:00:00Z", "2026-11-20T09:00:00.000Z"],
+  ["2026-11-20T09:00:00.123456789+01:00", "2026-11-20T08:00:00.123Z"],
+  // java.time writes no seconds where they are zero: one request in sixty of a program that drops fractions.
+  ["2026-11-20T09:00Z", "2026-11-20T09:00:00.000Z"],
+  ["2026-11-20T09:00+01:00", "2026-11-20T08:00:00.000Z"],
+])("%s is the instant %s", (text, at) => {
+  expect(new Date(instant.parse(text) ?? 0).toISOString()).toBe(at);
+});
+
+test.each([
+  ["without a zone", "2026-11-20T09:00:00"],
+  ["without a zone and seconds", "2026-11-20T09:00"],
+  ["without minutes", "2026-11-20T09Z"],
+  ["with fractions of a minute", "2026-11-20T09:00.5Z"],
+  ["of a day that there is not", "2026-02-30T09:00Z"],
+  ["of a zone that there is not", "2026-11-20T09:00+15:00"],
+  ["of hour 24", "2026-11-20T24:00Z"],
+  ["that is a day", "2026-11-20"],
+])("an instant %s is none", (_what, text) => {
+  expect(instant.safeParse(text).success).toBe(false);
+});
+
+test("scheduledFor of the Box is read in the same forms as every other instant", () => {
+  const row = describedOperations().find(({ operation }) => operation === "scheduleBoxItem");
+  const body = row?.request.body ?? z.never();
+  const read = (scheduledFor: string): boolean => body.safeParse({ scheduledFor }).success;
+  expect(["2026-11-20T09:00Z", "2026-11-20T09:00:00+01:00", "2026-11-20T09:00", "2026-02-30T09:00Z"].map(read)).toEqual(
+    [true, true, false, false],
+  );
 });
