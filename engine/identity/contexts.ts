@@ -80,19 +80,24 @@ const FORBIDDEN = {
   sapi: "PARTICIPANT_FORBIDDEN",
 } as const satisfies Partial<Record<Interface, ErrorName>>;
 
-/** The context of an integrator's caller; foreign, unknown and unbound firms are the same refusal. */
+/**
+ * The context of an integrator's caller; foreign, unknown and unbound firms are the same refusal.
+ * @param through  the interface of the call, and others by whose consent it may be made
+ */
 function integratorContext(
   ports: ContextPorts,
   caller: Caller,
   firmId: FirmId,
-  through: keyof typeof FORBIDDEN,
+  through: readonly [keyof typeof FORBIDDEN, ...Interface[]],
 ): Soon<FirmContext> {
   const { integratorId } = caller;
-  const refusal = FORBIDDEN[through];
+  const refusal = FORBIDDEN[through[0]];
   if (integratorId === undefined) throw new Refusal(refusal);
   const binding = ports.bindings.get(bindingKey(integratorId, firmId));
   return then(binding, (row) => {
-    const scopes = bindingScopes(caller, row, through, ports.environment);
+    const scopes = through
+      .map((one) => bindingScopes(caller, row, one, ports.environment))
+      .find((found) => found !== undefined);
     if (scopes === undefined) throw new Refusal(refusal);
     return { firmId, scopes };
   });
@@ -101,17 +106,23 @@ function integratorContext(
 /**
  * The firm of an Enterprise call.
  * @param firmId the header X-Firm-Id; undefined when it is absent
+ * @param servesSapi whether a consent to SAPI alone is enough: what becomes of its documents is told here
  * @throws Refusal FIRM_CONTEXT_FORBIDDEN, FIRM_CONTEXT_REQUIRED, FIRM_FORBIDDEN
  * @source spec/enterprise.md, Endpoints, conventions; Authentication: Firm context
  */
-export function firmContext(ports: ContextPorts, caller: Caller, firmId: FirmId | undefined): Soon<FirmContext> {
+export function firmContext(
+  ports: ContextPorts,
+  caller: Caller,
+  firmId: FirmId | undefined,
+  servesSapi = false,
+): Soon<FirmContext> {
   if (caller.firmId !== undefined) {
     if (firmId !== undefined) throw new Refusal("FIRM_CONTEXT_FORBIDDEN");
     return { firmId: caller.firmId, scopes: caller.scopes };
   }
   const named = firmId ?? caller.scopedFirmId;
   if (named === undefined) throw new Refusal("FIRM_CONTEXT_REQUIRED");
-  return integratorContext(ports, caller, named, "enterprise");
+  return integratorContext(ports, caller, named, servesSapi ? ["enterprise", "sapi"] : ["enterprise"]);
 }
 
 /**
@@ -148,7 +159,7 @@ export function participantContext(
     const owner = participant?.firmId ?? NO_FIRM;
     const context =
       caller.firmId === undefined
-        ? integratorContext(ports, caller, owner, "sapi")
+        ? integratorContext(ports, caller, owner, ["sapi"])
         : { firmId: caller.firmId, scopes: caller.scopes };
     return then(context, ({ firmId, scopes }) => {
       if (participant === null || participant === undefined || participant.firmId !== firmId)

@@ -71,7 +71,8 @@ export interface Identity extends PartnerOperations {
   /** At once when everything is known. @throws Refusal TOKEN_INVALID, TEMPORARY */
   authenticate(token: string, receivedAt: Instant): Caller | Promise<Caller>;
   /** @throws Refusal FIRM_CONTEXT_FORBIDDEN, FIRM_CONTEXT_REQUIRED, FIRM_FORBIDDEN */
-  firmContext(caller: Caller, firmId: FirmId | undefined): FirmContext | Promise<FirmContext>;
+  /** @param servesSapi whether a consent to SAPI alone is enough */
+  firmContext(caller: Caller, firmId: FirmId | undefined, servesSapi?: boolean): FirmContext | Promise<FirmContext>;
   /** @throws Refusal NOT_FOUND, FIRM_FORBIDDEN */
   customerContext(caller: Caller, customerRef: string): Promise<CustomerContext>;
   /** @throws Refusal PARTICIPANT_FORBIDDEN */
@@ -206,7 +207,7 @@ export function createIdentity(options: IdentityOptions): Identity {
       await changes.stop();
     },
     authenticate: authenticator.authenticate,
-    firmContext: (caller, firmId) => firmContext(contexts, caller, firmId),
+    firmContext: (caller, firmId, servesSapi) => firmContext(contexts, caller, firmId, servesSapi),
     customerContext: (caller, customerRef) => customerContext(contexts, caller, customerRef),
     participantContext: (caller, participantId) => participantContext(contexts, caller, participantId),
     jwks: signingKeys.jwks,

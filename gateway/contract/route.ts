@@ -239,6 +239,8 @@ interface RowBase {
   readonly scopes?: readonly Scope[];
   /** Whether the operation is about received documents, which a firm that only sends has not. @default false */
   readonly receives?: boolean;
+  /** Whether a consent to SAPI alone opens a row with context `firm` to an integrator, too. @default false */
+  readonly servesSapi?: boolean;
   /**
    * Whether the answer holds the document that the path names, and is as large as it: it waits for room.
    * @default false

@@ -27,10 +27,10 @@ export interface PipelinePorts {
   admit(row: RateName, key: string): Admission | Promise<Admission>;
   /**
    * The firm of a call with context `firm`. @param firmId the header X-Firm-Id; undefined when it is absent, which only
-   * a key of one firm may do: the pipeline has checked that.
+   * a key of one firm may do: the pipeline has checked that. @param servesSapi whether a consent to SAPI is enough
    * @throws Refusal FIRM_FORBIDDEN
    */
-  firmContext(caller: Caller, firmId: FirmId | undefined): FirmContext | Promise<FirmContext>;
+  firmContext(caller: Caller, firmId: FirmId | undefined, servesSapi: boolean): FirmContext | Promise<FirmContext>;
   /** The firm that an integrator calls so. @throws Refusal NOT_FOUND, FIRM_FORBIDDEN */
   customerContext(caller: Caller, customerRef: string): CustomerContext | Promise<CustomerContext>;
   /** @throws Refusal PARTICIPANT_FORBIDDEN */

@@ -262,7 +262,7 @@ function credentialKind(request: SteppedRequest, row: Route): void {
     throw new Refusal("CREDENTIAL_CLASS");
 }
 
-function firmContext(request: SteppedRequest): void | Promise<void> {
+function firmContext(request: SteppedRequest, row: Route): void | Promise<void> {
   const { headers } = request.head;
   const { caller } = request;
   if (caller === undefined) throw new Refusal("TOKEN_INVALID");
@@ -275,7 +275,7 @@ function firmContext(request: SteppedRequest): void | Promise<void> {
   const isMissing = header === undefined && caller.kind === "integrator" && caller.scopedFirmId === undefined;
   if (isMissing || (header !== undefined && firmId === undefined) || headers.count("x-firm-id") > 1)
     throw new Refusal("FIRM_CONTEXT_REQUIRED");
-  const firm = request.ports.firmContext(caller, firmId);
+  const firm = request.ports.firmContext(caller, firmId, row.servesSapi === true);
   if (firm instanceof Promise)
     return firm.then((late) => {
       request.learn({ firm: late });

@@ -126,9 +126,10 @@ export const documentRoutes = (ports: DocumentPorts): readonly Route[] => [
     operation: "getDocumentStatus",
     method: "GET",
     path: "/documents/{id}/status",
+    servesSapi: true,
     summary: "Status and history of a sent document",
     description:
-      "id is the providerDocumentId that a send answered. invoiceResponseStatus is the recipient's business reply and proves no delivery.",
+      "id is the providerDocumentId that a send answered; a consent to SAPI alone is enough. invoiceResponseStatus is the recipient's business reply and proves no delivery.",
     request: { params: documentId },
     responses: { 200: { description: "The lifecycle record.", schema: statusRecord } },
     errors: ["NOT_FOUND", "TEMPORARY"],
@@ -141,7 +142,9 @@ export const documentRoutes = (ports: DocumentPorts): readonly Route[] => [
     operation: "listDocumentEvents",
     method: "GET",
     path: "/documents/{id}/events",
+    servesSapi: true,
     summary: "Timeline of a sent document",
+    description: "A consent to SAPI alone is enough, as for the status.",
     request: {
       params: documentId,
       query: z.object({

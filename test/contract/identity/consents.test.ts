@@ -626,6 +626,31 @@ describe.each(serverForms)("the %s form", (form) => {
       expect((await batch([])).status).toBe(400);
     });
 
+    // sapi.md, Rules, 4: "Outbound status after send is read from the Enterprise endpoints … using providerDocumentId as
+    // id and scope documents:read (with X-Firm-Id for a central key)"
+    test("who was allowed SAPI alone reads what became of what it sent, and nothing else of the Enterprise interface", async () => {
+      const [partner, client] = await assigned();
+      const made = await offer(partner, client, { requestedInterface: "sapi" });
+      expect(await answerOffer(t, String(made.json["id"]), client.firmId)).toBe("accepted");
+      const { participantId: to } = t.sandbox.receiver;
+      const from = { participantId: client.participantId, token: partner.key.token };
+      const parts = sendParts(from.participantId, to, invoiceXml(from.participantId, to));
+      const sent = await send(t.sandbox, from, parts);
+      expect(sent.status, sent.text).toBe(202);
+      const read = (path: string, token = partner.key.token): Promise<HttpAnswer> =>
+        api(t, token, `GET /documents/${path}`, { headers: { "x-firm-id": client.firmId } });
+      const id = String(sent.json["providerDocumentId"]);
+      for (const path of ["status", "events"]) expect((await read(`${id}/${path}`)).status).toBe(200);
+      for (const path of [`${id}`, `${id}/ubl`, "inbox", "outbox"])
+        expect(faultOf(await read(path))).toEqual([403, "FORBIDDEN"]);
+      const sendOnly = await tokenOf(t, partner.key, "documents:send");
+      expect(faultOf(await read(`${id}/status`, sendOnly))).toEqual([403, "INSUFFICIENT_SCOPE"]);
+      const stranger = await newPartner(t);
+      expect(faultOf(await read(`${id}/status`, stranger.key.token))).toEqual([403, "FORBIDDEN"]);
+      await withdraw(t, partner, client);
+      expect(faultOf(await read(`${id}/status`))).toEqual([403, "FORBIDDEN"]);
+    });
+
     // shapes.md §3: "POST /firms/{id}/peppol-identifiers {scheme,identifier} → {peppolId, registrationStatus, message}"
     test("a firm gets its own tax id as identifier and no other", async () => {
       const partner = await newPartner(t);
