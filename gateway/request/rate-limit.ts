@@ -111,7 +111,8 @@ class Window {
 
   /** Milliseconds until the oldest admission leaves; a whole window when there is none. */
   resetIn(now: number, window_ms: number): number {
-    return this.#count === 0 ? window_ms : this.#oldest + window_ms - now;
+    // In this order the fractions of a clock never make it more than a window.
+    return this.#count === 0 ? window_ms : window_ms - (now - this.#oldest);
   }
 
   /** Admissions in the last `span_ms`. */

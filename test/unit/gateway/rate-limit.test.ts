@@ -49,6 +49,19 @@ const densest = (instants: readonly number[], window = WINDOW): number => {
 };
 
 describe("an API key on one node", () => {
+  test("nobody is told to wait longer than a window, also where the clock's fractions do not add up", () => {
+    // In floating point this instant and a minute, less this instant, is more than a minute.
+    const instant = 259_573.182587721;
+    expect(instant + WINDOW - instant).toBeGreaterThan(WINDOW);
+    const limiter = createRateLimiter({ clock: { ...fakeClock(), monotonic: () => instant } });
+    for (let i = 0; i < 150; i++) void limiter.admit("sapi_send", "k");
+    expect(now(limiter.admit("sapi_send", "k"))).toMatchObject({
+      allowed: false,
+      resetAt: 1_800_000_060,
+      retryAfter_s: 60,
+    });
+  });
+
   test("exactly the limit passes; the next is refused with the seconds until the oldest leaves", () => {
     const clock = fakeClock();
     const limiter = createRateLimiter({ clock });
