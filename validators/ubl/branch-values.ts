@@ -54,7 +54,9 @@ function valuesOf(
     const type = typeOf(document.name(e));
     if (type === undefined || type.kind === "extension") return undefined;
     if (type.kind === "sequence") {
-      if (document.attrCount(e) > 0 || !followsSequence(document, e, type)) return undefined;
+      // In a form an element without elements holds text, which no sequence may, also one that asks for no element.
+      if (document.first(e) === NONE || document.attrCount(e) > 0 || !followsSequence(document, e, type))
+        return undefined;
     } else {
       if (document.first(e) !== NONE || !hasPlainAttributes(document, e, type)) return undefined;
       if (!isText(type.base)) values.push({ offset: e - branch, check: VALUE_CHECKS[type.base] });

@@ -58,6 +58,7 @@ const CHANGES: readonly (readonly [what: RegExp, to: string])[] = [
   [/<cac:ClassifiedTaxCategory>[\s\S]*<\/cac:ClassifiedTaxCategory>/u, "$&$&"],
   [/<cbc:Value>[^<]*<\/cbc:Value>/u, ""],
   [/<cac:Price>/u, "stray text<cac:Price>"],
+  [/<cac:OrderLineReference>/u, "<cac:InvoicePeriod>November</cac:InvoicePeriod>$&"],
   [/<cac:Price>/u, '<x:Extra xmlns:x="urn:x">1</x:Extra><cac:Price>'],
   [/<cac:Item>/u, "<cac:Delivery><cbc:ID>D</cbc:ID></cac:Delivery><cac:Item>"],
   [/<cac:OrderLineReference>/u, "<cac:InvoicePeriod><cbc:StartDate>2026-11-01</cbc:StartDate></cac:InvoicePeriod>$&"],
@@ -101,6 +102,8 @@ const OTHER_CHANGES: readonly (readonly [what: RegExp, to: string])[] = [
   [/<cac:PartyTaxScheme>[\s\S]*?<\/cac:PartyTaxScheme>/u, ""],
   [/<cbc:RegistrationName>[^<]*<\/cbc:RegistrationName>/u, ""],
   [/<cbc:CompanyID>\d+/u, '<cbc:CompanyID schemeID="0007">1'],
+  [/<cac:PartyTaxScheme>/u, "<cac:Language>Slovak</cac:Language>$&"],
+  [/<cac:Contact>[\s\S]*?<\/cac:Contact>/u, "<cac:Contact>Anna</cac:Contact>"],
   [/<cbc:ActualDeliveryDate>[^<]*/u, "<cbc:ActualDeliveryDate>2026-13-01"],
   [/<cbc:ActualDeliveryDate>[^<]*/u, "<cbc:ActualDeliveryDate>2026-11-01+01:00"],
   [/<cac:Delivery>/u, "$&<cbc:ID>D1</cbc:ID>"],
@@ -131,6 +134,16 @@ function linesKnown(xml: string): number {
 }
 
 describe("lines that repeat each other", () => {
+  test("text where only elements may stand is refused each time, also where none of these elements is required", () => {
+    const xml = changed([]).replace(/<cac:Contact>[\s\S]*?<\/cac:Contact>/u, "<cac:Contact>Anna</cac:Contact>");
+    expect(verdict(changed([]))).toMatchObject({ valid: true });
+    for (const time of ["first", "second", "third"])
+      expect(verdict(xml), time).toEqual({
+        valid: false,
+        findings: [["UBL-GRAMMAR-TEXT", "error", expect.stringMatching(/Contact$/u), expect.any(Number)]],
+      });
+  });
+
   test("each change of a line is found the same, whether lines are judged together or one by one", () => {
     for (const [change, [what, to]] of CHANGES.entries()) {
       const xml = changed([
