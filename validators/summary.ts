@@ -1,6 +1,7 @@
 /** What an invoice, credit note or response says, as plain values: for people and programs that do not read UBL. */
 import { isKnownRoot } from "./ubl/check.js";
 import type { Finding } from "./report.js";
+import { firstChars } from "./text.js";
 import { Fields } from "./ubl/fields.js";
 import { NONE } from "./xml/document.js";
 import type { ElementId, XmlDocument } from "./xml/document.js";
@@ -129,7 +130,7 @@ class Summariser {
 
   constructor(document: XmlDocument) {
     this.#root = document.name(0);
-    this.#fields = new Fields(document, VALUE_CHARS_MAX);
+    this.#fields = new Fields(document, (text) => firstChars(text, VALUE_CHARS_MAX));
   }
 
   summary(linesMax: number): DocumentSummary {
@@ -179,7 +180,7 @@ class Summariser {
         taxAmount: this.#fields.text(e, cbc.TaxAmount),
       })),
       allowances: this.#fields.each(0, cac.AllowanceCharge, ENTRIES_MAX, (e) => ({
-        isCharge: this.#fields.text(e, cbc.ChargeIndicator) === "true",
+        isCharge: this.#fields.isTrue(e, cbc.ChargeIndicator),
         reason: this.#fields.text(e, cbc.AllowanceChargeReason),
         reasonCode: this.#fields.text(e, cbc.AllowanceChargeReasonCode),
         percent: this.#fields.text(e, cbc.MultiplierFactorNumeric),

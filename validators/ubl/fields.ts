@@ -1,5 +1,4 @@
 /** Reads values of a document by paths of names: what is missing is null, what is there is its own text. */
-import { firstChars } from "../text.js";
 import { NONE } from "../xml/document.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";
 import type { NameId } from "../xml/names.js";
@@ -7,12 +6,12 @@ import type { NameId } from "../xml/names.js";
 /** Values of one document. Valid as long as the document is. */
 export class Fields {
   readonly #document: XmlDocument;
-  readonly #charsMax: number;
+  readonly #shown: (text: string) => string;
 
-  /** @param charsMax  longer values are cut after so many characters */
-  constructor(document: XmlDocument, charsMax: number) {
+  /** @param shown  what is told of a value, which may be as long as the document */
+  constructor(document: XmlDocument, shown: (text: string) => string) {
     this.#document = document;
-    this.#charsMax = charsMax;
+    this.#shown = shown;
   }
 
   /** The element at the end of a path of first children, or NONE. */
@@ -24,6 +23,12 @@ export class Fields {
   text(from: ElementId, ...path: readonly NameId[]): string | null {
     const e = this.at(from, ...path);
     return e === NONE ? null : this.#value(this.#document.text(e));
+  }
+
+  /** Whether the element at the end of a path says yes; XML Schema has two words for it. */
+  isTrue(from: ElementId, ...path: readonly NameId[]): boolean {
+    const text = this.text(from, ...path);
+    return text === "true" || text === "1";
   }
 
   /** An attribute of an element. */
@@ -49,7 +54,7 @@ export class Fields {
   }
 
   #value(text: string | undefined): string | null {
-    const trimmed = text?.trim() ?? "";
-    return trimmed === "" ? null : firstChars(trimmed, this.#charsMax);
+    const shown = this.#shown(text?.trim() ?? "");
+    return shown === "" ? null : shown;
   }
 }

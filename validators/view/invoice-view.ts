@@ -76,6 +76,11 @@ export interface LineView {
   readonly buyersId: Said;
   readonly standardId: Identifier | null;
   readonly properties: readonly { readonly name: Said; readonly value: Said }[];
+  /** Codes of what is sold, each with the list that it is of. */
+  readonly classifications: readonly Identifier[];
+  /** ISO 3166-1. */
+  readonly origin: Said;
+  readonly objects: readonly string[];
   readonly note: Said;
   readonly period: PeriodView | null;
   readonly orderLine: Said;
@@ -143,6 +148,8 @@ export interface InvoiceView {
   readonly issueDate: Said;
   readonly dueDate: Said;
   readonly taxPointDate: Said;
+  /** UNTDID 2005: the day that is the tax point, where no date says it. */
+  readonly taxPointCode: Said;
   readonly deliveryDate: Said;
   readonly period: PeriodView | null;
   readonly currency: Said;
@@ -175,4 +182,6 @@ export interface InvoiceView {
   readonly lineCount: number;
   readonly lines: readonly LineView[];
   readonly attachments: readonly AttachmentView[];
+  /** Entries of all lists but the lines that are not shown. */
+  readonly omittedCount: number;
 }

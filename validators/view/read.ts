@@ -4,7 +4,7 @@ import { NONE } from "../xml/document.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";
 import { attr, cac, cbc, roots } from "../xml/names.js";
 import type { NameId } from "../xml/names.js";
-import { ENTRIES_MAX, LINES_MAX, VALUE_CHARS_MAX } from "./bounds.js";
+import { ENTRIES_MAX, LINES_MAX } from "./bounds.js";
 import type {
   AllowanceView,
   AttachmentView,
@@ -16,7 +16,9 @@ import type {
   Said,
   TaxView,
 } from "./invoice-view.js";
+import { countOmitted } from "./read-omitted.js";
 import { identifierAt, readDelivery, readParty } from "./read-parties.js";
+import { shownText } from "./shown-text.js";
 
 /** UNTDID 1001 codes of documents that the buyer writes for the seller. */
 const SELF_BILLED: readonly Said[] = ["389", "261", "527", "500", "501", "502", "471", "473"];
@@ -37,7 +39,7 @@ const REFERENCES: readonly (readonly [kind: ReferenceView["kind"], path: readonl
 
 /** @param document  an Invoice or a CreditNote */
 export function readInvoice(document: XmlDocument): InvoiceView {
-  const fields = new Fields(document, VALUE_CHARS_MAX);
+  const fields = new Fields(document, shownText);
   const isCreditNote = document.name(0) === roots.CreditNote;
   const typeCode = fields.text(0, isCreditNote ? cbc.CreditNoteTypeCode : cbc.InvoiceTypeCode);
   const currency = fields.text(0, cbc.DocumentCurrencyCode);
@@ -54,6 +56,7 @@ export function readInvoice(document: XmlDocument): InvoiceView {
     issueDate: fields.text(0, cbc.IssueDate),
     dueDate: fields.text(0, cbc.DueDate) ?? fields.text(0, cac.PaymentMeans, cbc.PaymentDueDate),
     taxPointDate: fields.text(0, cbc.TaxPointDate),
+    taxPointCode: fields.text(0, cac.InvoicePeriod, cbc.DescriptionCode),
     deliveryDate: fields.text(0, cac.Delivery, cbc.ActualDeliveryDate),
     period: readPeriod(fields, fields.at(0, cac.InvoicePeriod)),
     currency,
@@ -77,6 +80,7 @@ export function readInvoice(document: XmlDocument): InvoiceView {
       readLine(fields, e, isCreditNote ? cbc.CreditedQuantity : cbc.InvoicedQuantity),
     ),
     attachments: readAttachments(fields, document),
+    omittedCount: countOmitted(fields, line),
   };
 }
 
@@ -121,7 +125,7 @@ const readPayment = (fields: Fields, e: ElementId): PaymentView => ({
 
 const readAllowances = (fields: Fields, from: ElementId): readonly AllowanceView[] =>
   fields.each(from, cac.AllowanceCharge, ENTRIES_MAX, (e) => ({
-    isCharge: fields.text(e, cbc.ChargeIndicator) === "true",
+    isCharge: fields.isTrue(e, cbc.ChargeIndicator),
     reason: fields.text(e, cbc.AllowanceChargeReason),
     reasonCode: fields.text(e, cbc.AllowanceChargeReasonCode),
     percent: fields.text(e, cbc.MultiplierFactorNumeric),
@@ -181,6 +185,9 @@ function readLine(fields: Fields, e: ElementId, quantity: NameId): LineView {
       name: fields.text(property, cbc.Name),
       value: fields.text(property, cbc.Value),
     })),
+    classifications: readClassifications(fields, item),
+    origin: fields.text(item, cac.OriginCountry, cbc.IdentificationCode),
+    objects: readObjects(fields, e),
     note: fields.text(e, cbc.Note),
     period: readPeriod(fields, fields.at(e, cac.InvoicePeriod)),
     orderLine: fields.text(e, cac.OrderLineReference, cbc.LineID),
@@ -197,6 +204,18 @@ function readLine(fields: Fields, e: ElementId, quantity: NameId): LineView {
     amount: fields.text(e, cbc.LineExtensionAmount),
   };
 }
+
+const readClassifications = (fields: Fields, item: ElementId): LineView["classifications"] =>
+  fields
+    .each(item, cac.CommodityClassification, ENTRIES_MAX, (e) => {
+      const code = fields.at(e, cbc.ItemClassificationCode);
+      return { id: fields.text(code), scheme: fields.attribute(code, attr.listID) };
+    })
+    .flatMap(({ id, scheme }) => (id === null ? [] : [{ id, scheme }]));
+
+/** What a line invoices, as a meter or a subscription. */
+const readObjects = (fields: Fields, line: ElementId): readonly string[] =>
+  fields.each(line, cac.DocumentReference, ENTRIES_MAX, (e) => fields.text(e, cbc.ID)).filter((id) => id !== null);
 
 function readAttachments(fields: Fields, document: XmlDocument): readonly AttachmentView[] {
   return fields

@@ -293,6 +293,14 @@ describe.each(serverForms)("validation over %s", (form) => {
       ]);
     });
 
+    test("a charge is told as one, whichever word of XML Schema says so", async () => {
+      for (const [indicator, isCharge] of Object.entries({ true: true, 1: true, false: false, 0: false })) {
+        const xml = withAllowance.replace("<cbc:ChargeIndicator>false", `<cbc:ChargeIndicator>${indicator}`);
+        const { json } = await post("/api/v1/payloads/parse", { xml });
+        expect(json["allowances"]).toMatchObject([{ isCharge }]);
+      }
+    });
+
     test.each([{}, { xml: "<a/>", document: "<a/>" }, { xml: "" }])("a body of %j is 400", async (body) => {
       expect((await post("/api/v1/payloads/parse", body)).status).toBe(400);
     });

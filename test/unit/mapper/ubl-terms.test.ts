@@ -77,6 +77,18 @@ test.each([
   expect(unmapped).toEqual([]);
 });
 
+test("a charge whose indicator is written 1 is a line that adds, as one that is written true", () => {
+  const charged = (indicator: string): Mapped["document"] =>
+    map(
+      "plain.xml",
+      BUYER,
+      `${BUYER}<cac:AllowanceCharge><cbc:ChargeIndicator>${indicator}</cbc:ChargeIndicator><cbc:AllowanceChargeReason>Freight</cbc:AllowanceChargeReason><cbc:Amount currencyID="EUR">5.00</cbc:Amount><cac:TaxCategory><cbc:ID>S</cbc:ID><cbc:Percent>23</cbc:Percent><cac:TaxScheme><cbc:ID>VAT</cbc:ID></cac:TaxScheme></cac:TaxCategory></cac:AllowanceCharge>`,
+    ).document;
+  expect(charged("1")).toEqual(charged("true"));
+  expect(charged("0")).toEqual(charged("false"));
+  expect(charged("1")).not.toEqual(charged("0"));
+});
+
 test("a credit note stays one whatever its code says, and a person is told", () => {
   const mapped = map("credit-note.xml", /(CreditNoteTypeCode>)381/u, "$1380");
   expect([mapped.document["type"], mapped.ready]).toEqual(["credit_note", false]);

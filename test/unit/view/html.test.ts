@@ -143,4 +143,70 @@ describe("what strangers write", () => {
     const text = textOf(htmlOf(invoiceSaying({ PayableAmount: "1e5", DueDate: "soon", InvoicedQuantity: "-" }), "sk"));
     for (const said of ["1e5", "soon"]) expect(text).toContain(said);
   });
+
+  test.each([
+    ["a payment reference", "PaymentID", "ref \u202e12345\u202c", "ref 12345"],
+    ["an item", "Name", "\u2067A 1111 2222\u2069\u200f", "A 1111 2222"],
+  ])("no sign of direction turns the digits of %s around: such signs are left out", (_, element, written, shown) => {
+    const html = htmlOf(invoiceSaying({ [element]: written }), "en");
+    expect(textOf(html)).toContain(shown);
+    expect(html).not.toMatch(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u);
+  });
+});
+
+describe("a page is whole, or says what it lacks", () => {
+  const withElement = (before: string, xml: string): Buffer =>
+    Buffer.from(invoiceSaying({}).toString("utf8").replace(before, `${xml}${before}`), "utf8");
+
+  test("the file name of an attachment is read in the order of its letters", () => {
+    const attached = `<cac:AdditionalDocumentReference><cbc:ID>A</cbc:ID><cac:Attachment><cbc:EmbeddedDocumentBinaryObject mimeCode="application/pdf" filename="invoice\u202efdp.exe">QUJD</cbc:EmbeddedDocumentBinaryObject></cac:Attachment></cac:AdditionalDocumentReference>`;
+    expect(htmlOf(withElement("<cac:AccountingSupplierParty>", attached), "en")).toContain(">invoicefdp.exe<");
+  });
+
+  test("a note of ten thousand letters is shown to its end; a longer text than is shown has a mark where it is cut", () => {
+    const words = Array.from({ length: 1_500 }, (_, n) => `word${n}`).join(" ");
+    expect(textOf(htmlOf(invoiceSaying({ Note: words }), "en"))).toContain("word1499 ");
+    expect(textOf(htmlOf(invoiceSaying({ Note: "x".repeat(100_000) }), "en"))).toMatch(/x \[…\]/u);
+  });
+
+  test.each(LANGUAGES)("entries beyond those that are shown are counted in %s", (language) => {
+    const preceding = `<cac:BillingReference><cac:InvoiceDocumentReference><cbc:ID>P</cbc:ID></cac:InvoiceDocumentReference></cac:BillingReference>`;
+    const text = textOf(htmlOf(withElement("<cac:AccountingSupplierParty>", preceding.repeat(213)), language));
+    expect(text).toMatch(language === "en" ? /13 more entries/u : /Ďalších údajov, ktoré tu nie sú: 13/u);
+    expect(textOf(htmlOf(withElement("<cac:AccountingSupplierParty>", preceding.repeat(200)), "en"))).not.toMatch(
+      /more entries/u,
+    );
+  });
+
+  test.each(["true", "1"])("what is added is no discount: an indicator of %s is a charge", (indicator) => {
+    const charge = `<cac:AllowanceCharge><cbc:ChargeIndicator>${indicator}</cbc:ChargeIndicator><cbc:AllowanceChargeReason>Freight</cbc:AllowanceChargeReason><cbc:Amount currencyID="EUR">77.50</cbc:Amount></cac:AllowanceCharge>`;
+    const text = textOf(htmlOf(withElement("<cac:TaxTotal>", charge), "en"));
+    expect(text).toContain(" 77.50");
+    expect(text).not.toContain("-77.50");
+  });
+
+  test("a line shows its classification, the country it comes from and the object that is invoiced", () => {
+    const xml = invoiceSaying({})
+      .toString("utf8")
+      .replace(
+        "<cac:ClassifiedTaxCategory>",
+        '<cac:OriginCountry><cbc:IdentificationCode>CN</cbc:IdentificationCode></cac:OriginCountry><cac:CommodityClassification><cbc:ItemClassificationCode listID="HS">85171300</cbc:ItemClassificationCode></cac:CommodityClassification>$&',
+      )
+      .replace(
+        "<cac:Item>",
+        "<cac:DocumentReference><cbc:ID>METER-7</cbc:ID><cbc:DocumentTypeCode>130</cbc:DocumentTypeCode></cac:DocumentReference>$&",
+      );
+    const text = textOf(htmlOf(Buffer.from(xml), "en"));
+    for (const said of ["Classification: 85171300 (HS)", "Country of origin: China", "Invoiced object: METER-7"])
+      expect(text).toContain(said);
+  });
+
+  test("the day on which VAT becomes due is shown also where the document says it by a code", () => {
+    const period = "<cac:InvoicePeriod><cbc:DescriptionCode>432</cbc:DescriptionCode></cac:InvoicePeriod>";
+    const xml = invoiceSaying({})
+      .toString("utf8")
+      .replace(/<cac:InvoicePeriod>[^]*?<\/cac:InvoicePeriod>/u, "");
+    const text = textOf(htmlOf(Buffer.from(xml.replace("<cac:OrderReference>", `${period}$&`)), "en"));
+    expect(text).toMatch(/Tax point\s+Day of payment/u);
+  });
 });

@@ -43,6 +43,13 @@ const VAT_CATEGORIES: Names = {
   B: textRow("Split payment", "Delená platba"),
 };
 
+/** UNTDID 2005: the day on which VAT becomes due. */
+const TAX_POINTS: Names = {
+  "3": textRow("Day of issue", "Deň vystavenia"),
+  "35": textRow("Day of delivery", "Deň dodania"),
+  "432": textRow("Day of payment", "Deň úhrady"),
+};
+
 /** UNTDID 4461: how it is paid. */
 const PAYMENT_MEANS: Names = {
   "10": textRow("Cash", "V hotovosti"),
@@ -107,6 +114,8 @@ export function documentTypeName(code: string | null, isCreditNote: boolean, lan
 
 export const vatCategoryName = (code: string, language: Language): string =>
   nameIn(VAT_CATEGORIES, code, language) ?? code;
+
+export const taxPointName = (code: string, language: Language): string => nameIn(TAX_POINTS, code, language) ?? code;
 
 export const paymentMeansName = (code: string, language: Language): string | undefined =>
   nameIn(PAYMENT_MEANS, code, language);

@@ -1,6 +1,6 @@
 /** Words an invoice in a language: which values are shown, in which order, under which names. */
 import type { Language } from "../../report.js";
-import { documentTypeName, vatCategoryName } from "./codes.js";
+import { documentTypeName, taxPointName, vatCategoryName } from "./codes.js";
 import { attachmentsTable } from "./attachments.js";
 import { linesTable } from "./lines.js";
 import { partyCards } from "./parties.js";
@@ -11,7 +11,7 @@ import type { Card, Row, Sheet, Table } from "../sheet.js";
 import { allowanceAmount, allowanceReason, cell, percentText, periodText, rateText, row } from "./worded.js";
 import type { Wording } from "./worded.js";
 import { wordsIn } from "./words.js";
-import type { Word } from "./words.js";
+import type { Word, Words } from "./words.js";
 
 export function composeSheet(view: InvoiceView, language: Language): Sheet {
   const words = wordsIn(language);
@@ -30,7 +30,7 @@ export function composeSheet(view: InvoiceView, language: Language): Sheet {
     language,
     kind: documentTypeName(view.typeCode, view.isCreditNote, language),
     number: view.number ?? "",
-    ...(view.isSelfBilled ? { remark: words(view.isCreditNote ? "self_billed_credit" : "self_billed") } : {}),
+    ...remarkOf(view, words),
     headline: [...payable.map((first) => ({ ...first, isMain: true })), ...due],
     parties: partyCards(view, wording),
     details: detailsCard(view, wording),
@@ -46,6 +46,15 @@ export function composeSheet(view: InvoiceView, language: Language): Sheet {
   };
 }
 
+/** What a reader must know of the whole before anything else. */
+function remarkOf({ isSelfBilled, isCreditNote, omittedCount }: InvoiceView, words: Words): Pick<Sheet, "remark"> {
+  const remarks = [
+    ...(isSelfBilled ? [words(isCreditNote ? "self_billed_credit" : "self_billed")] : []),
+    ...(omittedCount > 0 ? [words("entries_omitted", { count: omittedCount })] : []),
+  ];
+  return remarks.length === 0 ? {} : { remark: remarks.join(" ") };
+}
+
 function detailsCard(view: InvoiceView, { language, words }: Wording): Card {
   const date = (text: string): string => dateText(text, language);
   const references = view.references.map(({ kind, id, date: day }) => ({
@@ -59,6 +68,7 @@ function detailsCard(view: InvoiceView, { language, words }: Wording): Card {
       ...row(words("issued"), view.issueDate, date),
       ...row(words("delivered"), view.deliveryDate, date),
       ...row(words("tax_point"), view.taxPointDate, date),
+      ...row(words("tax_point"), view.taxPointCode, (code) => taxPointName(code, language)),
       ...row(words("due"), view.dueDate, date),
       ...(view.period === null ? [] : [{ label: words("period"), value: periodText(view.period, language) }]),
       ...references,

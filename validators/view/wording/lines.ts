@@ -1,5 +1,5 @@
 /** Words the lines of an invoice. */
-import { unitName } from "./codes.js";
+import { countryName, unitName } from "./codes.js";
 import { amountText, NO_BREAK, numberText } from "./format.js";
 import type { InvoiceView, LineView } from "../invoice-view.js";
 import type { Cell, Column, Table } from "../sheet.js";
@@ -53,10 +53,15 @@ function itemCell(line: LineView, { language, words }: Wording): Cell {
     ...said(words("sellers_id"), line.sellersId),
     ...said(words("buyers_id"), line.buyersId),
     ...said(words(standardId?.scheme === "0160" ? "gtin" : "standard_id"), standardId?.id ?? null),
+    ...line.classifications.flatMap(({ id, scheme }) =>
+      said(words("classification"), scheme === null ? id : `${id} (${scheme})`),
+    ),
+    ...said(words("origin"), line.origin === null ? null : countryName(line.origin, language)),
     ...line.properties.map(({ name: property, value }) => `${property ?? ""}: ${value ?? ""}`),
     ...(line.period === null ? [] : [`${words("period")}: ${periodText(line.period, language)}`]),
     ...said(words("order_line"), line.orderLine),
     ...said(words("ref_costs"), line.costs),
+    ...line.objects.flatMap((id) => said(words("ref_object"), id)),
     ...(line.note === null ? [] : [line.note]),
   ]);
 }

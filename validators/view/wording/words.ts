@@ -65,10 +65,17 @@ const WORDS = {
   buyers_id: textRow("Buyer's item number", "Číslo položky odberateľa"),
   standard_id: textRow("Item number", "Číslo položky"),
   gtin: textRow("GTIN", "GTIN"),
+  classification: textRow("Classification", "Klasifikácia"),
+  origin: textRow("Country of origin", "Krajina pôvodu"),
   order_line: textRow("Order line", "Riadok objednávky"),
   lines_omitted: textRow(
     "{count} more lines are not shown here. The XML document holds all {all}.",
     "Ďalších riadkov, ktoré tu nie sú: {count}. Všetkých {all} je v dokumente XML.",
+  ),
+
+  entries_omitted: textRow(
+    "{count} more entries of this document are not shown here. The XML document holds all.",
+    "Ďalších údajov, ktoré tu nie sú: {count}. Všetky sú v dokumente XML.",
   ),
 
   // Sums

@@ -166,6 +166,9 @@ function vatOf(element: XmlElement, within: string, path: readonly string[], tak
   };
 }
 
+/** How XML Schema writes yes. */
+const TRUE: ReadonlySet<string> = new Set(["true", "1"]);
+
 /** An allowance or a charge. */
 interface Adjustment {
   readonly isCharge: boolean;
@@ -179,7 +182,7 @@ interface Adjustment {
 }
 
 function adjustmentOf(entry: XmlElement, taken: TakenElements): Adjustment {
-  const isCharge = taken.text(entry, "ChargeIndicator") === "true";
+  const isCharge = TRUE.has(taken.text(entry, "ChargeIndicator") ?? "");
   const amount = taken.text(entry, "Amount") ?? "0";
   const reason = taken.element(entry, "AllowanceChargeReason");
   const base = taken.text(entry, "BaseAmount");
