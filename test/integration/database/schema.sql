@@ -1370,6 +1370,7 @@ CREATE OR REPLACE FUNCTION public.accept_documents(p_id uuid[], p_firm_id uuid[]
  RETURNS TABLE(ordinal bigint, outcome text, document_id uuid, reply_status smallint, reply_body text)
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
+ SET work_mem TO '64MB'
 AS $function$
 declare
   accepted uuid[];
@@ -4716,6 +4717,7 @@ CREATE OR REPLACE FUNCTION public.receive_businesses(p_id uuid[], p_firm_id uuid
  RETURNS TABLE(n bigint)
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
+ SET work_mem TO '64MB'
 AS $function$
 #variable_conflict use_column
 declare
