@@ -170,6 +170,20 @@ async function countedBehind(sql: Sql): Promise<{ readonly next: string; readonl
   }
 }
 
+/** What was applied, each with whether the server counts from behind nothing; a schema without a feed lacks it. */
+async function appliedAndSeen(sql: Sql): Promise<readonly (AppliedRow & { readonly seen: boolean })[]> {
+  try {
+    return await sql<(AppliedRow & { readonly seen: boolean })[]>`
+      select number, name, checksum, applied_at, not exists (
+        select 1 from feed_consumer where transaction_id >= pg_snapshot_xmax(pg_current_snapshot())
+      ) as seen
+      from schema_migration order by number`;
+  } catch (error) {
+    if (isUndefinedTable(error)) return [];
+    throw error;
+  }
+}
+
 async function checkCount(sql: Sql): Promise<void> {
   const behind = await countedBehind(sql);
   if (behind === undefined) return;
@@ -311,13 +325,13 @@ export async function migrationStatus(options: Omit<MigrateOptions, "clock">): P
 
 /**
  * Makes the look of a probe: whether this release can serve the schema, and whether its events would be seen: whoever
- * fails over to a copy made row by row does so behind running engines. The files are read once. A passing failure of
- * the database is what rejects.
+ * fails over to a copy made row by row does so behind running engines. It is one statement of a pool, and the files are
+ * read once. A passing failure of the database is what rejects.
  */
 export function servableLook(sql: Sql, directory = defaultDirectory()): () => Promise<boolean> {
   const files = readFiles(directory);
   return async () => {
-    const [applied, behind] = await Promise.all([readApplied(sql), countedBehind(sql)]);
-    return behind === undefined && isServable(statusOf(files, applied));
+    const applied = await appliedAndSeen(sql);
+    return applied.every(({ seen }) => seen) && isServable(statusOf(files, applied));
   };
 }

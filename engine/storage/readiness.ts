@@ -1,4 +1,4 @@
-/** Whether the database can be served, as probes ask it: any number of them costs one look a second. */
+/** Whether the database can be served, as probes ask it: any number of them costs one statement a second. */
 import type { Clock } from "../base/clock.js";
 import { LIMITS } from "../base/limits.js";
 import { servableLook } from "./migrate.js";

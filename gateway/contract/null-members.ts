@@ -28,6 +28,7 @@ export const isLeftOutByNull = (member: z.ZodType): boolean =>
 function sweepOf(schema: z.ZodType): Sweep | undefined {
   const bare = unwrapped(schema);
   if (bare instanceof z.ZodArray) return sweepOfList(bare.element as z.ZodType);
+  if (bare instanceof z.ZodUnion) return sweepOfChoice(bare.options as readonly z.ZodType[]);
   if (!(bare instanceof z.ZodObject)) return undefined;
   const members = Object.entries(bare.shape as Readonly<Record<string, z.ZodType>>);
   const empty = members.filter(([, member]) => isLeftOutByNull(member)).map(([name]) => name);
@@ -50,6 +51,12 @@ function sweepOfList(element: z.ZodType): Sweep | undefined {
   return (list) => {
     if (Array.isArray(list)) for (const item of list) sweep(item);
   };
+}
+
+/** Of several forms one alone has members: what is taken out for two of them would be lost to the other. */
+function sweepOfChoice(options: readonly z.ZodType[]): Sweep | undefined {
+  const sweeps = options.flatMap((option) => sweepOf(option) ?? []);
+  return sweeps.length === 1 ? sweeps[0] : undefined;
 }
 
 /** What a schema reads first, without what lets it be left out and what becomes of it afterwards. */

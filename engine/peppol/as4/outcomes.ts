@@ -21,12 +21,16 @@ export function outcomeOfFault(fault: HttpFault, uploaded: boolean): Outcome {
 
 /**
  * The outcome of an HTTP answer that holds no ebMS signal we can read.
+ * @param isRepeated  the message had gone out whole before, on a connection that broke: whoever turns the repeat away,
+ *   as a proxy does while its access point is started again, says nothing of the first
  * @source design/reliability.md, S-09
  */
-export function outcomeOfStatus(status: number, reason: string): Outcome {
+export function outcomeOfStatus(status: number, reason: string, isRepeated = false): Outcome {
   if (status >= 200 && status < 300)
     return { kind: "unconfirmed", code: "EBMS:0301", detail: `The answer holds no receipt (${reason}).` };
   const code = `HTTP ${status}`;
+  if (isRepeated)
+    return { kind: "unconfirmed", code, detail: "The message was transmitted, but its repeat was not taken." };
   if (status >= 300 && status < 400)
     return {
       kind: "transport_failed",

@@ -307,7 +307,7 @@ async function judge(
   const answer = await ports.jobs.judge({ bytes: result.body, contentType: result.contentType, sent });
   const named = (outcome: Outcome): Outcome => ({ ...outcome, ...seatOf(endpoint) });
   if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301")
-    return { outcome: named(outcomeOfStatus(result.status, answer.reason)), answer };
+    return { outcome: named(outcomeOfStatus(result.status, answer.reason, result.isRepeated)), answer };
   const answerVerdict =
     answer.kind !== "unconfirmed" && answer.signer !== undefined && !answer.sameCertificate
       ? await ports.trust.judge(answer.signer)
@@ -344,7 +344,9 @@ function unjudged(
     ...errorFields(error),
   });
   const outcome =
-    result.kind === "failed" || isSoap(result.contentType) ? UNJUDGED : outcomeOfStatus(result.status, "unjudged");
+    result.kind === "failed" || isSoap(result.contentType)
+      ? UNJUDGED
+      : outcomeOfStatus(result.status, "unjudged", result.isRepeated);
   return { outcome: { ...outcome, ...seatOf(endpoint) }, answer: undefined };
 }
 

@@ -20,8 +20,28 @@ class NotFound extends Error {
 
 /** What DNS answers where there is no such name, or none with an address of the kind. */
 const SAYS_NONE: ReadonlySet<unknown> = new Set(["ENOTFOUND", "ENODATA"]);
+/** What a server answers that will not or cannot say: the next one is asked, as the system's look-up asks it. */
+const SAYS_NOTHING: ReadonlySet<unknown> = new Set(["ESERVFAIL", "EREFUSED", "ENOTIMP", "EFORMERR", "EBADRESP"]);
 
-const isNone = (reason: unknown): boolean => reason instanceof Error && "code" in reason && SAYS_NONE.has(reason.code);
+/** What is known of a name after one question. */
+interface Said {
+  readonly addresses: readonly string[];
+  readonly isNone: boolean;
+  readonly isNothing: boolean;
+}
+
+async function ask(resolver: promises.Resolver, host: string): Promise<Said> {
+  const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+  const codes = answers.flatMap(({ status, ...answer }) => (status === "rejected" ? [codeOf(answer)] : []));
+  return {
+    addresses: answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : [])),
+    isNone: codes.every((code) => SAYS_NONE.has(code)),
+    isNothing: codes.some((code) => SAYS_NOTHING.has(code)),
+  };
+}
+
+const codeOf = (answer: object): unknown =>
+  "reason" in answer && answer.reason instanceof Error && "code" in answer.reason ? answer.reason.code : undefined;
 
 /**
  * Makes the look-up of strangers' names. Addresses of version 4 come first: everybody has a way to them.
@@ -32,10 +52,14 @@ export const dnsAddresses =
   async (host) => {
     const resolver = new promises.Resolver({ timeout: LIMITS.dns_address_timeout_ms, tries: LIMITS.dns_attempts });
     if (servers !== undefined) resolver.setServers(servers);
-    const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
-    const found = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
-    if (found.length > 0) return found;
-    throw new NotFound(
-      answers.every((answer) => answer.status === "fulfilled" || isNone(answer.reason)) ? "ENOTFOUND" : "EAI_AGAIN",
-    );
+    let said = await ask(resolver, host);
+    // c-ares goes on to the next server from a silent one alone.
+    const others = resolver.getServers().filter((_, place) => place > 0 && place < LIMITS.dns_servers_max);
+    for (const server of others) {
+      if (said.addresses.length > 0 || !said.isNothing) break;
+      resolver.setServers([server]);
+      said = await ask(resolver, host);
+    }
+    if (said.addresses.length > 0) return said.addresses;
+    throw new NotFound(said.isNone ? "ENOTFOUND" : "EAI_AGAIN");
   };

@@ -77,6 +77,8 @@ interface HttpResponse {
   readonly retryAfter?: string;
   readonly body: Buffer;
   readonly connection: Connection;
+  /** The request had gone out whole before, on a kept connection that broke: the peer may have had it then. */
+  readonly isRepeated?: true;
 }
 
 interface HttpFailed {
@@ -170,7 +172,8 @@ export function createHttpClient(options: HttpOptions): HttpClient {
       // A peer that closes a kept connection has hardly read the request, so that it is made once more on a new one.
       const { result } = await exchange(begin(target, call), call, connectTimeout_ms);
       // Hardly is not never: what was handed over whole may be there, whatever became of the repeat.
-      return result.kind === "failed" && wasUploaded(first.result) ? { ...result, uploaded: true } : result;
+      if (!wasUploaded(first.result)) return result;
+      return result.kind === "failed" ? { ...result, uploaded: true } : { ...result, isRepeated: true };
     },
     close: () => {
       plain.destroy();

@@ -36,12 +36,24 @@ const DRAFT = ".";
 export async function removeDraftsBeside(root: string, ref: EvidenceRef, before: Instant): Promise<void> {
   const folder = dirname(join(root, ref));
   try {
-    for (const name of await readdir(folder)) {
-      const path = join(folder, name);
-      if (name.startsWith(DRAFT) && (await stat(path)).mtimeMs < before) await removeDraft(path);
-    }
+    for (const name of await unlessGone(readdir(folder), []))
+      if (name.startsWith(DRAFT) && (await writtenAt(join(folder, name))) < before)
+        await removeDraft(join(folder, name));
   } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw failure("removed", error);
+    throw failure("removed", error);
+  }
+}
+
+/** When a file was written last; one that its writer has just taken away is as good as new. */
+const writtenAt = async (path: string): Promise<number> =>
+  (await unlessGone(stat(path), { mtimeMs: Number.POSITIVE_INFINITY })).mtimeMs;
+
+async function unlessGone<T, O>(looked: Promise<T>, otherwise: O): Promise<T | O> {
+  try {
+    return await looked;
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+    return otherwise;
   }
 }
 

@@ -18,7 +18,7 @@ export interface PayloadStore {
   /** @throws EvidenceMissing, EvidenceStoreFailure */
   get(object: string, range: { readonly offset: number; readonly length: number }): Promise<Buffer>;
   /**
-   * Removes an object; one that is not there is removed. Drafts beside it that nobody has written for
+   * Removes an object; one that is not there is removed. Drafts beside it that nobody has written for half of
    * LIMITS.payload_announced_ms go with it: their processes have ended.
    * @throws EvidenceStoreFailure
    */
@@ -36,7 +36,8 @@ export function openPayloadStore(text: string, clock: Clock): PayloadStore {
     // How long a payload is kept is said by the row that names it, not by the store.
     remove: async (object) => {
       await files.remove(object, Number.POSITIVE_INFINITY);
-      await removeDraftsBeside(root, object, clock.now() - LIMITS.payload_announced_ms);
+      // A draft is younger than its announcement, and must not outlive it; nobody writes one for half a day.
+      await removeDraftsBeside(root, object, clock.now() - LIMITS.payload_announced_ms / 2);
     },
   };
 }

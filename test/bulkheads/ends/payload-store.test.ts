@@ -175,16 +175,23 @@ test("what a process has stored and not written down because it ended goes a day
     },
   };
   await expect(movePayloads(sql, killed, LATER)).rejects.toThrow("killed");
-  const [old, young] = [join(dirname(lost), ".old"), join(dirname(lost), ".young")];
-  for (const draft of [old, young]) writeFileSync(draft, "half");
+  const [old, young, late] = [".old", ".young", ".late"].map((name) => join(dirname(lost), name)) as [
+    string,
+    string,
+    string,
+  ];
+  for (const draft of [old, young, late]) writeFileSync(draft, "half");
   utimesSync(old, 0, 0);
+  // Of a pass that wrote it long after it had announced its object.
+  const lateAt = new Date(systemClock.now() + 2 * HOUR_MS - LIMITS.payload_announced_ms + 10 * HOUR_MS);
+  utimesSync(late, lateAt, lateAt);
 
   const hoursLater = openPayloadStore(`file:${folder}`, { ...systemClock, now: () => systemClock.now() + 2 * HOUR_MS });
   expect(await movePayloads(sql, hoursLater, LATER + 2 * HOUR_MS)).toEqual({ moved: 1, removed: 0 });
   const [moved] = await sql<{ object: string }[]>`select object from payload_moved where document_id = ${id}`;
   const kept = join(folder, moved?.object ?? "");
   const left = (): string[] => pathsBelow(folder).filter((path) => !before.has(path));
-  expect(left().toSorted()).toEqual([lost, kept, old, young].toSorted());
+  expect(left().toSorted()).toEqual([lost, kept, old, young, late].toSorted());
 
   expect(await movePayloads(sql, hoursLater, LATER + LIMITS.payload_announced_ms)).toEqual({ moved: 0, removed: 0 });
   expect(await movePayloads(sql, hoursLater, LATER + LIMITS.payload_announced_ms + 1)).toEqual({

@@ -96,16 +96,20 @@ describe("an engine that cannot start", () => {
   const taken = createServer();
   /** A server of Postgres as far as it says that it offers no TLS. */
   const plain = createServer((socket) => socket.once("data", () => socket.end("N")));
+  /** One that cannot take a connection at this moment: it says so before it says anything of TLS. */
+  const full = createServer((socket) => socket.once("data", () => socket.end("Ecould not fork\0")));
   let db: TestDatabase;
   let empty: TestDatabase;
   beforeAll(async () => {
-    for (const server of [taken, plain]) await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    for (const server of [taken, plain, full])
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     [db, empty] = await Promise.all([freshDatabase(), freshDatabase({ migrated: false })]);
     await openKeyring(db.sql, [Buffer.alloc(32, 7)], systemClock);
   });
   afterAll(async () => {
     taken.close();
     plain.close();
+    full.close();
     await Promise.all([db.drop(), empty.drop()]);
   });
 
@@ -237,6 +241,15 @@ describe("an engine that cannot start", () => {
         return { DATABASE_URL: `postgres://kurier@127.0.0.1:${port}/kurier?sslmode=require`, NATS_URL: "embedded" };
       },
       /^The database cannot be used: it offers no TLS, which DATABASE_URL asks for \(TLS_NOT_OFFERED\); correct it\.$/,
+    ],
+    [
+      "a database that cannot take a connection at this moment",
+      AWAY,
+      () => {
+        const { port } = full.address() as AddressInfo;
+        return { DATABASE_URL: `postgres://kurier@127.0.0.1:${port}/kurier?sslmode=require`, NATS_URL: "embedded" };
+      },
+      /^The database cannot be used: it ended the connection \(CONNECTION_CLOSED\); try again when it is there\.$/,
     ],
     [
       "an address that is not ours",

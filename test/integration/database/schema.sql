@@ -4059,6 +4059,7 @@ declare
   v_sent feed_consumer;
   v_received feed_consumer;
 begin
+  if cardinality(p_ids) = 0 then return; end if;
   -- Waits for a meter that counts at this moment: its place is then behind all that it has counted.
   select * into v_sent from feed_consumer where name = 'meter' for update;
   select * into v_received from feed_consumer where name = 'meter receipts' for update;

@@ -24,8 +24,8 @@ interface Block {
 }
 
 const DOCS = join(PROJECT, "docs");
-/** Blocks that nobody runs: what a program prints, a file's content, and commands of another machine. */
-const SHOWN = new Set(["text", "console", "json", "xml", "yaml", "ini"]);
+/** Blocks that nobody runs here: what a program prints, a file's content, what a server of one's own is told, and commands of another machine. */
+const SHOWN = new Set(["text", "console", "json", "xml", "yaml", "ini", "sql"]);
 /** Commands of another machine or of the first start, each of which has a test of its own or needs what tests have not. */
 const CONSOLE = /^(npm ci && npm start|npm run |npm install |docker |helm |kurier |npx kurier |systemctl |#|$)/;
 const TIMEOUT_MS = 60_000;

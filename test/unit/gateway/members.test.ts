@@ -62,6 +62,18 @@ test.each([[null], [undefined], ["text"], [7], [[{ note: null }]], [new Uint8Arr
   },
 );
 
+test("a member of the only form with members, of several that a value may have, is left out", () => {
+  const given = { list: ["text", { name: null }], both: { name: null } };
+  const named = z.object({ name: z.string().optional() });
+  leaveOutNulls(
+    z.object({
+      list: z.array(z.union([z.string(), named])),
+      both: z.union([named, named.extend({ other: z.string() })]),
+    }),
+    given,
+  );
+  expect(given).toEqual({ list: ["text", {}], both: { name: null } });
+});
 test("a body that may be left out is looked into where it is there", () => {
   const given = { name: null };
   leaveOutNulls(z.object({ name: z.string().optional() }).optional(), given);

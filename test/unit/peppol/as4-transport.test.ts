@@ -20,6 +20,7 @@ import { as4Jobs } from "../../../engine/peppol/as4/jobs.js";
 import type { As4Jobs } from "../../../engine/peppol/as4/jobs.js";
 import { buildError, buildReceipt } from "../../../engine/peppol/as4/messages.js";
 import type { As4Crypto } from "../../../engine/peppol/as4/messages.js";
+import { outcomeOfStatus } from "../../../engine/peppol/as4/outcomes.js";
 import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
 import type { EndpointFound } from "../../../engine/peppol/as4/ports.js";
 import type { EbmsErrorCode } from "../../../engine/peppol/as4/ebms-errors.js";
@@ -450,6 +451,13 @@ describe("transmitted, but the answer cannot be judged", () => {
     expect(outcome).toMatchObject({ kind, code });
   });
 });
+
+test.each([200, 307, 404, 500, 503])(
+  "HTTP %i to the repeat of a message that had gone out whole says nothing of the first: it may be there",
+  (status) => {
+    expect(outcomeOfStatus(status, "no SOAP", true)).toMatchObject({ kind: "unconfirmed" });
+  },
+);
 
 describe("refused", () => {
   test.each(["EBMS:0003", "EBMS:0009", "EBMS:0010", "EBMS:0103", "EBMS:0303"] as const)(

@@ -44,6 +44,20 @@ test.each([
   await expect(dnsAddresses(servers)(name)).rejects.toMatchObject({ code });
 });
 
+test.each([
+  ["refuses", 5],
+  ["fails", SERVER_FAILURE],
+])("a server that %s what it is asked is passed over for the next one", async (_, rcode) => {
+  const inside = await startDnsServer(() => ({ rcode }));
+  try {
+    const both = [`${inside.host}:${inside.port}`, ...servers];
+    expect(await dnsAddresses(both)("ap.example")).toEqual(["192.0.2.1", "192.0.2.2"]);
+    await expect(dnsAddresses(both)("missing.example")).rejects.toMatchObject({ code: "ENOTFOUND" });
+  } finally {
+    await inside.close();
+  }
+});
+
 test("names whose servers are silent hold up no other: a stranger's, or the operator's own", async () => {
   const client = createHttpClient({
     policy: { allowLoopback: false, ownOrigins: ["https://localhost:1"] },

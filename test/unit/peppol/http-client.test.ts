@@ -134,6 +134,19 @@ describe("an answer", () => {
     expect(heard.endsWith("the message")).toBe(true);
   });
 
+  test("an answer to the repeat of a message that had gone out whole says that it is one", async () => {
+    const url = await serveRaw((socket) => {
+      let first = true;
+      socket.on("data", () => {
+        if (first) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+        else socket.resetAndDestroy();
+        first = false;
+      });
+    });
+    const answers = [await post(url), await post(url)];
+    expect(answers.map((answer) => answer.kind === "response" && answer.isRepeated)).toEqual([undefined, true]);
+  });
+
   test("a redirect is an answer like any other: it is not followed", async () => {
     let hits = 0;
     const url = await serve((request, response) => {
