@@ -70,8 +70,10 @@ export interface Identity extends PartnerOperations {
   stop(): Promise<void>;
   /** At once when everything is known. @throws Refusal TOKEN_INVALID, TEMPORARY */
   authenticate(token: string, receivedAt: Instant): Caller | Promise<Caller>;
-  /** @throws Refusal FIRM_CONTEXT_FORBIDDEN, FIRM_CONTEXT_REQUIRED, FIRM_FORBIDDEN */
-  /** @param servesSapi whether a consent to SAPI alone is enough */
+  /**
+   * @param servesSapi  whether a consent to SAPI alone is enough
+   * @throws Refusal FIRM_CONTEXT_FORBIDDEN, FIRM_CONTEXT_REQUIRED, FIRM_FORBIDDEN
+   */
   firmContext(caller: Caller, firmId: FirmId | undefined, servesSapi?: boolean): FirmContext | Promise<FirmContext>;
   /** @throws Refusal NOT_FOUND, FIRM_FORBIDDEN */
   customerContext(caller: Caller, customerRef: string): Promise<CustomerContext>;

@@ -21,8 +21,8 @@ export function leaveOutNulls(schema: z.ZodType, body: unknown): void {
 }
 
 /** Whether null in the place of such a member is the same as none: it may be left out, and null says nothing itself. */
-export const isLeftOutByNull = (member: z.ZodType): boolean =>
-  member.safeParse(undefined).success && !member.safeParse(null).success;
+export const isLeftOutByNull = (member: z.core.$ZodType): boolean =>
+  z.safeParse(member, undefined).success && !z.safeParse(member, null).success;
 
 /** @returns undefined where a body of this schema has no such member */
 function sweepOf(schema: z.ZodType): Sweep | undefined {

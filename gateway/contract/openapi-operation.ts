@@ -42,8 +42,8 @@ function schemaOf(schema: z.ZodType, components: Components, leavesOutNulls = fa
         for (const name of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, name);
         Object.assign(jsonSchema, given);
       }
-      const member = zodSchema as unknown as z.ZodType;
-      if (leavesOutNulls && member !== schema && isLeftOutByNull(member)) allowNull(jsonSchema);
+      const isMember = !Object.is(zodSchema, schema);
+      if (leavesOutNulls && isMember && isLeftOutByNull(zodSchema)) allowNull(jsonSchema);
     },
   });
   const { definitions, $defs, ...rest } = JSON.parse(JSON.stringify(written)) as JsonObject;

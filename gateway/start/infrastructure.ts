@@ -96,7 +96,8 @@ export async function startDatabase({ config, log, clock, stack, dataDir }: Base
     const embedded = await startEmbeddedPostgres({ dataDir, log });
     stack.add("embedded Postgres", () => embedded.stop());
     url = embedded.url;
-    stack.add("files of Postgres' log", keepLogFiles({ ...embedded, connect: () => openLogFiles(embedded.url) }, log));
+    const { directory } = embedded;
+    stack.add("files of Postgres' log", keepLogFiles({ directory, connect: () => openLogFiles(embedded.url) }, log));
   }
   await (migratesAtStart(config) ? migrate({ url, clock }) : requireMigrated({ url }));
   const sql = openSql({ url, name: "kurier" });

@@ -32,7 +32,7 @@ interface Said {
 
 async function ask(resolver: promises.Resolver, host: string): Promise<Said> {
   const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
-  const codes = answers.flatMap(({ status, ...answer }) => (status === "rejected" ? [codeOf(answer)] : []));
+  const codes = answers.flatMap((answer) => (answer.status === "rejected" ? [codeOf(answer.reason)] : []));
   return {
     addresses: answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : [])),
     isNone: codes.every((code) => SAYS_NONE.has(code)),
@@ -40,8 +40,7 @@ async function ask(resolver: promises.Resolver, host: string): Promise<Said> {
   };
 }
 
-const codeOf = (answer: object): unknown =>
-  "reason" in answer && answer.reason instanceof Error && "code" in answer.reason ? answer.reason.code : undefined;
+const codeOf = (reason: unknown): unknown => (reason instanceof Error && "code" in reason ? reason.code : undefined);
 
 /**
  * Makes the look-up of strangers' names. Addresses of version 4 come first: everybody has a way to them.

@@ -5,14 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
+import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
-import { startEmbeddedPostgres } from "../../../engine/embedded/embedded.js";
+import { runningEmbeddedPostgres, startEmbeddedPostgres } from "../../../engine/embedded/embedded.js";
 import type { EmbeddedPostgres } from "../../../engine/embedded/embedded.js";
 import { countLogFiles, keepLogFiles, makeLogFiles } from "../../../engine/embedded/log-files.js";
 import type { LogFilesOptions } from "../../../engine/embedded/log-files.js";
 import { openLogFiles } from "../../../engine/storage/log-files.js";
 import { openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
+import { startEngineProcess } from "../../support/engines/process.js";
+import { eventually } from "../../support/eventually.js";
 
 const GIB = 2 ** 30;
 /** As 28 of the 32 that 512 MB are. */
@@ -117,6 +120,24 @@ test("a server at work has as many files as are wanted, which stand ready behind
 test("a server that has its files is asked for nothing more", async () => {
   expect(await makeLogFiles(options(), never)).toBe(true);
   expect(said).toEqual([]);
+});
+
+test("an engine that is at work has its files made ahead without being told", async () => {
+  // On a disk: a folder in memory may have less room than the files ask for.
+  const own = mkdtempSync("/var/tmp/kurier-test-");
+  const engine = await startEngineProcess({ dataDir: own, env: { NATS_URL: "embedded", VALIDATOR_THREADS: "1" } });
+  try {
+    const connection = openLogFiles(runningEmbeddedPostgres(own) ?? "");
+    for (let filled = 1; filled < LIMITS.log_files_at_work; filled += 1) {
+      await connection.write();
+      await connection.switchFile();
+    }
+    await connection.end();
+    await eventually("the files are there", () => countLogFiles(join(own, "postgres")) >= LIMITS.log_files);
+  } finally {
+    await engine.stop();
+    rmSync(own, { recursive: true, force: true });
+  }
 });
 
 test("a connection that fails is told in the log, and the loop ends when it is told to", async () => {
