@@ -54,9 +54,9 @@ export const dnsAddresses =
     let said = await ask(resolver, host);
     // c-ares goes on to the next server from a silent one alone.
     const others = resolver.getServers().filter((_, place) => place > 0 && place < LIMITS.dns_servers_max);
-    for (const server of others) {
+    for (const at of others.keys()) {
       if (said.addresses.length > 0 || !said.isNothing) break;
-      resolver.setServers([server]);
+      resolver.setServers(others.slice(at));
       said = await ask(resolver, host);
     }
     if (said.addresses.length > 0) return said.addresses;

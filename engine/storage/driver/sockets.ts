@@ -34,7 +34,7 @@ const VERIFYING: ReadonlySet<TlsMode> = new Set(["verify-ca", "verify-full"]);
 /** @source PostgreSQL, Frontend/Backend Protocol, SSLRequest */
 const TLS_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const YES = "S".charCodeAt(0);
-const NO = "N".charCodeAt(0);
+const ERROR = "E".charCodeAt(0);
 
 /**
  * @param over  no socket is made any more, and none that is being made is given away
@@ -148,7 +148,7 @@ async function secured(socket: Socket, host: string, mode: TlsMode): Promise<Soc
     const answer = await firstOctet(socket);
     if (answer !== YES && mode === "prefer") return ending(socket.setTimeout(0, onLate), true);
     // A server that cannot take the connection at all answers with an error, and may take the next one.
-    if (answer !== YES && answer !== NO) throw ended();
+    if (answer === ERROR) throw ended();
     if (answer !== YES)
       throw Object.assign(new Error("DATABASE_URL asks for TLS, which this Postgres does not offer."), {
         code: "TLS_NOT_OFFERED",

@@ -58,6 +58,17 @@ test.each([
   }
 });
 
+test("a silent server between one that refuses and one that answers is passed over, too", async () => {
+  const refusing = await startDnsServer(() => ({ rcode: 5 }));
+  const silent = await startDnsServer(() => undefined);
+  try {
+    const three = [`${refusing.host}:${refusing.port}`, `${silent.host}:${silent.port}`, ...servers];
+    expect(await dnsAddresses(three)("ap.example")).toEqual(["192.0.2.1", "192.0.2.2"]);
+  } finally {
+    await Promise.all([refusing.close(), silent.close()]);
+  }
+});
+
 test("names whose servers are silent hold up no other: a stranger's, or the operator's own", async () => {
   const client = createHttpClient({
     policy: { allowLoopback: false, ownOrigins: ["https://localhost:1"] },
