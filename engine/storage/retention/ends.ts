@@ -36,7 +36,7 @@ export const SWEPT = {
   usage_month: archived("the month"),
   registration_operation: ended("its end"),
   white_label_operation: ended("its end, when no participant rests on it; one that nobody vouches for is ended"),
-  onboarding_request: ended("its refusal or revocation"),
+  onboarding_request: ended("its last change, unless it is active"),
   pfs_confirmation: { end: "swept", kept_ms: LIMITS.confirmation_kept_ms, since: "its receipt, when nothing used it" },
   api_key: ended("its deactivation, when no offer and no sign-in names it"),
   signing_key: ended("its last signature, when there is a later one"),

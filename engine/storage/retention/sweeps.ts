@@ -104,7 +104,7 @@ const SWEEPS: Readonly<Record<SweptTable, Sweep>> = {
   onboarding_request: {
     due: (sql, before) => sql`
       select d.id from onboarding_request as d
-      where d.status in ('blocked', 'revoked') and d.updated_at < ${before} order by d.updated_at`,
+      where d.status <> 'active' and d.updated_at < ${before} order by d.updated_at`,
     remove: (sql, due) => sql`select remove_onboarding(array(${due})) as gone`,
   },
   pfs_confirmation: {

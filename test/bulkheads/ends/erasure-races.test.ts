@@ -13,6 +13,7 @@ import { newBoxItemId, newReceivedDocumentId } from "../../../engine/base/ids.js
 import type { FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { OPERATOR, stampOf } from "../../../engine/identity/audit.js";
 import { eraseFirm } from "../../../engine/identity/erasure.js";
+import { bindFirm, createIntegrator } from "../../../engine/identity/firms.js";
 import { createBoxItem } from "../../../engine/storage/box/items.js";
 import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
 import type { NewExchange } from "../../../engine/storage/documents/exchanges.js";
@@ -169,6 +170,20 @@ describe("on a database", () => {
   test.each(WRITES)("any other firm gets its %s beside one that was closed", async (_, write, answer) => {
     const firmId = await seedFirm(db.sql, `0245:${String(Math.random()).slice(2, 12)}`);
     expect(await write(db.sql, firmId)).not.toEqual(answer);
+  });
+
+  test("a firm that is being closed is bound to no integrator", async () => {
+    const firmId = await seedFirm(db.sql, `0245:${String(Math.random()).slice(2, 12)}`);
+    const ports = { sql: db.sql, clock: systemClock };
+    const integratorId = await createIntegrator(ports, { name: "Integrator", productionAuthorized: true });
+    const scopes = ["documents:read"] as const;
+    const bind = () =>
+      bindFirm(ports, { integratorId, firmId, scopes, interfaces: ["enterprise"] }).then(
+        () => "bound",
+        (error: unknown) => (error as { readonly code?: unknown }).code,
+      );
+    expect(await whileClosing(db, firmId, bind)).toBe("23503");
+    expect(await db.sql`select 1 from firm_binding where firm_id = ${firmId}`).toEqual([]);
   });
 
   test("documents of a closed firm alone are refused among those that are accepted together", async () => {

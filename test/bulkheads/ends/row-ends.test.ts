@@ -206,6 +206,29 @@ describe("rows whose time has come", () => {
     ]);
   });
 
+  test.each(["awaiting_pfs", "action_required", "activating"])(
+    "a request of onboarding that nobody has moved from %s for its time goes with its history; an active one stays",
+    async (status) => {
+      const at = now - LIMITS.ended_kept_ms - DAY_MS;
+      const request = { ...ROWS.onboarding_request(at), idempotency_key: randomUUID(), contact_email: "a@b.example" };
+      const [waiting, moved, active] = [idAt(at), idAt(at), idAt(at)];
+      await rows.add("onboarding_request", at, { ...request, id: waiting, status });
+      await rows.add("onboarding_history", at, { request_id: waiting, status, trigger: "created" });
+      await rows.add("onboarding_request", at, {
+        ...{ ...request, id: moved, status, idempotency_key: randomUUID(), updated_at: new Date(now) },
+      });
+      await rows.add("onboarding_request", at, {
+        ...{ ...request, id: active, status: "active", idempotency_key: randomUUID(), firm_id: randomUUID() },
+      });
+      await sweepRows({ sql: db.sql, clock: systemClock });
+      const ids = [waiting, moved, active];
+      const left = await db.sql<{ readonly id: string }[]>`
+        select id from onboarding_request where id = any (${ids}::uuid[])`;
+      expect(left.map(({ id }) => id).sort()).toEqual([moved, active].sort());
+      expect(await db.sql`select 1 from onboarding_history where request_id = ${waiting}`).toHaveLength(0);
+    },
+  );
+
   test("the key that signs stays however old it is", async () => {
     await db.sql`delete from signing_key`;
     await rows.add("signing_key", 0, { alg: "EdDSA", seq: 7, signs_from: new Date(-DAY_MS) });

@@ -740,6 +740,7 @@ table onboarding_request
   index onboarding_dic: CREATE INDEX onboarding_dic ON public.onboarding_request USING btree (dic) WHERE (status = ANY (ARRAY['awaiting_pfs'::text, 'activating'::text]))
   index onboarding_due: CREATE INDEX onboarding_due ON public.onboarding_request USING btree (vouched_at) WHERE ((status = 'activating'::text) AND (vouched_at IS NOT NULL))
   index onboarding_ended: CREATE INDEX onboarding_ended ON public.onboarding_request USING btree (updated_at) WHERE (status = ANY (ARRAY['blocked'::text, 'revoked'::text]))
+  index onboarding_idle: CREATE INDEX onboarding_idle ON public.onboarding_request USING btree (updated_at) WHERE (status <> 'active'::text)
   index onboarding_newest: CREATE INDEX onboarding_newest ON public.onboarding_request USING btree (created_at DESC)
   index onboarding_open_dic: CREATE UNIQUE INDEX onboarding_open_dic ON public.onboarding_request USING btree (integrator_id, dic) WHERE (status <> ALL (ARRAY['blocked'::text, 'revoked'::text]))
   index onboarding_open_ref: CREATE UNIQUE INDEX onboarding_open_ref ON public.onboarding_request USING btree (integrator_id, customer_ref) WHERE (status <> ALL (ARRAY['blocked'::text, 'revoked'::text]))
@@ -4500,6 +4501,9 @@ CREATE OR REPLACE FUNCTION public.put_firm_binding(p_integrator uuid, p_firm uui
  LANGUAGE plpgsql
 AS $function$
 begin
+  if not lock_living_firm(p_firm) then
+    raise exception 'a binding needs a firm' using errcode = 'foreign_key_violation';
+  end if;
   insert into firm_binding (integrator_id, firm_id, customer_ref, state, scopes, interfaces, created_at, updated_at)
     values (p_integrator, p_firm, p_customer_ref, p_state, p_scopes, p_interfaces, p_now, p_now)
     on conflict (integrator_id, firm_id) do update set customer_ref = excluded.customer_ref, state = excluded.state,
