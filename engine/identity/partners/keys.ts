@@ -10,7 +10,7 @@ import { SCOPES } from "../../base/scopes.js";
 import type { Scope } from "../../base/scopes.js";
 import { findBinding } from "../../storage/identity/bindings.js";
 import type { BindingRow } from "../../storage/identity/bindings.js";
-import { deactivateKey, findKeyIdByPrefix, listKeys, rotateKey } from "../../storage/identity/keys.js";
+import { deactivateKey, findKey, findKeyIdByPrefix, listKeys, rotateKey } from "../../storage/identity/keys.js";
 import type { KeyCreation, KeyDeactivation, KeyRow } from "../../storage/identity/keys.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
@@ -20,6 +20,7 @@ import type { Actor } from "../audit.js";
 import type { Caller } from "../caller.js";
 import { createKey } from "../keys.js";
 import type { CreatedKey } from "../keys.js";
+import { knownScopes } from "../scopes.js";
 import { newSecret, sha256, shownPrefix } from "../tokens/secrets.js";
 import type { SecretEnvironment } from "../tokens/secrets.js";
 
@@ -180,11 +181,16 @@ export async function endKey(ports: PartnerKeyPorts, caller: Caller, named: Name
 
 /**
  * Ends the calling firm key and makes its successor with the same scopes, allowlist and name.
- * @throws Refusal ROTATION_FORBIDDEN for an integrator's key, KEY_CHANGED when another call was first, TEMPORARY
- * @source spec/enterprise.md, POST /auth/rotate-secret
+ * @throws Refusal ROTATION_FORBIDDEN for an integrator's key, SCOPE_MISSING for a token that lacks a scope of its key,
+ *   KEY_CHANGED when another call was first, TEMPORARY
+ * @source spec/enterprise.md, POST /auth/rotate-secret; Key management rules, 2
  */
 export async function rotateSecret(ports: PartnerKeyPorts, caller: Caller, actor: Actor): Promise<CreatedKey> {
   if (caller.kind !== "firm") throw new Refusal("ROTATION_FORBIDDEN");
+  // Whoever was handed a token with less than its key would else have all of it, and the key's owner nothing.
+  const key = await orTemporary(findKey(ports.sql, caller.keyId));
+  const lacking = knownScopes(key?.scopes ?? []).find((scope) => !caller.scopes.has(scope));
+  if (lacking !== undefined) throw new Refusal("SCOPE_MISSING", [], { requiredScope: lacking });
   const secret = newSecret("sk_live", ports.environment);
   const made = { id: newId(ports.clock) as KeyId, prefix: shownPrefix(secret), secret };
   const outcome = await orTemporary(

@@ -237,7 +237,17 @@ function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: nu
       const fault = faultOf(code);
       fail(fault, code, fault === "reset" && outgoing.reusedSocket);
     });
+    // Without a listener Node ends the connection of a 101 that names a protocol, and tells nobody.
+    outgoing.on("upgrade", (_, socket) => {
+      socket.destroy();
+      fail("protocol");
+    });
     outgoing.on("response", (response) => {
+      // Behind 101 comes no HTTP, and we have asked for nothing else.
+      if (response.statusCode === 101) {
+        fail("protocol");
+        return;
+      }
       const answered = (result: HttpResponse): void => {
         finish(result);
         // Who answers before it has read the request may never read the rest, which would hold octets and a connection.

@@ -123,8 +123,8 @@ const keyRows = (ports: AccountRoutesPorts): readonly Route[] => [
     tag: "Authentication",
     summary: "Replace the calling firm key by a new one",
     description:
-      "The old key and its tokens are of no use from the next request on; the new one has the same scopes, allowlist and name.",
-    errors: ["ROTATION_FORBIDDEN", "KEY_CHANGED", "TEMPORARY"],
+      "The old key and its tokens are of no use from the next request on; the new one has the same scopes, allowlist and name. The token must have all scopes of its key.",
+    errors: ["ROTATION_FORBIDDEN", "SCOPE_MISSING", "KEY_CHANGED", "TEMPORARY"],
     responses: { 200: { description: "The new key; its secret is shown this once.", schema: rotated } },
     handler: async (request) => {
       const made = await ports.rotateSecret(request.caller, actorOf(request));

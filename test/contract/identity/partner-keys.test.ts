@@ -118,6 +118,18 @@ describe.each(serverForms)("the %s form", (form) => {
       });
     });
 
+    // enterprise.md, Key management rules, 2: "Requested scopes must be a subset of the caller grant"
+    test("a token that was given less than its key does not get the successor of the whole key, and leaves the key alive", async () => {
+      const { firmId } = await newClient(t);
+      const key = await newFirmKey(t, firmId, ["documents:send", "documents:read"]);
+      const narrow = await tokenOf(t, key, "documents:read");
+      const refused = await api(t, narrow, "POST /auth/rotate-secret");
+      expect(faultOf(refused)).toEqual([403, "INSUFFICIENT_SCOPE"]);
+      expect(refused.json["error"]).toMatchObject({ required_scope: "documents:send" });
+      expect((await api(t, narrow, "GET /auth/status")).status).toBe(200);
+      expect((await api(t, key.token, "POST /auth/rotate-secret")).status).toBe(200);
+    });
+
     // enterprise.md: "403 for sk_int_* keys"
     test("an integrator's key is not rotated", async () => {
       const partner = await newPartner(t);

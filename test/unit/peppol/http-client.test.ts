@@ -174,6 +174,27 @@ describe("a peer that misbehaves", () => {
     expect(await post(url, { timeout_ms: 200 })).toMatchObject({ kind: "failed", fault: "timeout", uploaded: true });
   });
 
+  test.each(["", "connection: upgrade\r\nupgrade: websocket\r\n"])(
+    "a peer that misbehaves answers with 101: the exchange ends at once, and the message may be there",
+    async (headers) => {
+      const url = await serveRaw((socket) => {
+        socket.once("data", () => socket.write(`HTTP/1.1 101 Switching Protocols\r\n${headers}\r\n`));
+      });
+      expect(await post(url)).toMatchObject({ kind: "failed", fault: "protocol", uploaded: true });
+    },
+  );
+
+  test("an answer that others of 1xx come before is the answer", async () => {
+    const url = await serveRaw((socket) => {
+      socket.once("data", () =>
+        socket.write(
+          "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+        ),
+      );
+    });
+    expect(await post(url)).toMatchObject({ kind: "response", status: 200, body: Buffer.from("ok") });
+  });
+
   test("a peer that misbehaves hangs in the middle of its answer", async () => {
     const url = await serveRaw((socket) => {
       socket.on("data", () => {

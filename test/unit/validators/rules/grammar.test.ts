@@ -121,6 +121,21 @@ describe("one damage, one finding that says what to do", () => {
     expect(findings(from, to)).toEqual([finding]);
   });
 
+  test.each([" cbc:DueDateType", "cbc:DueDateType&#9;", "\n cbc:DueDateType\r\n "])(
+    "an element may name its own type with white space around the name: %j",
+    (type) => {
+      const named = (written: string): string[] =>
+        findings(
+          "<cbc:DueDate>",
+          `<cbc:DueDate xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="${written}">`,
+        );
+      expect(named(type)).toEqual([]);
+      // No white space of XML, and none that may stand inside a name.
+      for (const other of ["\u00a0cbc:DueDateType", "cbc: DueDateType", "cbc :DueDateType"])
+        expect(named(other)).toHaveLength(1);
+    },
+  );
+
   test("an element of another namespace is written as the document writes it, and what it contains is not judged", () => {
     expect(
       findings("<cac:Item>", '<q:Extra xmlns:q="urn:q"><cbc:DueDate>soon</cbc:DueDate></q:Extra><cac:Item>'),
