@@ -7,6 +7,7 @@
  *   validates it, because the extension module imports those schemas. We do not verify such signatures: refusing a
  *   document for their shape would help nobody, and their schemas have choices that the table cannot hold.
  * - xsi:type on an element without declaration may name any type of those schemas unchecked.
+ * - White space around the name in xsi:type is collapsed here, as in Xerces; libxml2 refuses it.
  * - A document element other than Invoice, CreditNote and ApplicationResponse has no grammar; libxml2 would take any
  *   global element.
  * - The scanner refuses what XML allows and Peppol does not need: DTDs.

@@ -16,7 +16,7 @@ import type { ElementType, ValueType } from "./grammar.js";
 import { followsSequence } from "./follows.js";
 import { isRightBranch } from "./branch-values.js";
 import { explainSequence } from "./order.js";
-import { isText, VALUE_BASES, VALUE_CHECKS, VALUE_WORDS } from "./values.js";
+import { collapsed, isText, VALUE_BASES, VALUE_CHECKS, VALUE_WORDS } from "./values.js";
 import type { ValueBase } from "./values.js";
 
 /** Roots for which there is a grammar. */
@@ -182,21 +182,11 @@ function expandQName(
   written: string,
 ): { readonly namespace: string; readonly local: string } | undefined {
   // White space around a name is no part of it: the schema collapses it.
-  const qName = withoutSpaceAround(written);
+  const qName = collapsed(written);
   const colon = qName.indexOf(":");
   const namespace = document.namespaceOf(e, qName.slice(0, Math.max(colon, 0)));
   const local = qName.slice(colon + 1);
   return namespace === undefined || local === "" ? undefined : { namespace, local };
-}
-
-const SPACE = " \t\r\n";
-
-/** The white space of XML alone: `trim` would take what a schema leaves where it is. */
-function withoutSpaceAround(text: string): string {
-  let [start, end] = [0, text.length];
-  while (start < end && SPACE.includes(text.charAt(start))) start += 1;
-  while (end > start && SPACE.includes(text.charAt(end - 1))) end -= 1;
-  return text.slice(start, end);
 }
 
 /** Name of the type of an element as the schemas have it: "cbc:IDType", "cac:PartyType", "InvoiceType". */

@@ -67,7 +67,8 @@ function decimal(bytes: Uint8Array, start: number, end: number): boolean {
 
 const text = (bytes: Uint8Array, start: number, end: number): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
-const collapsed = (value: string): string => value.replace(/[ \t\n\r]+/g, " ").replace(/^ | $/g, "");
+/** White space of XML as a schema collapses it: none around the value, one blank for what stands inside. */
+export const collapsed = (value: string): string => value.replace(/[ \t\n\r]+/g, " ").replace(/^ | $/g, "");
 
 function boolean(bytes: Uint8Array, start: number, end: number): boolean {
   if (end - start > 256) return false;

@@ -152,6 +152,10 @@ async function whileClosing<T>(
   }
 }
 
+let participants = 0;
+/** One that no other firm here has. */
+const nextParticipant = (): string => `0245:${2_000_000_000 + (participants += 1)}`;
+
 describe("on a database", () => {
   let db: TestDatabase;
   beforeAll(async () => {
@@ -160,7 +164,7 @@ describe("on a database", () => {
   afterAll(() => db.drop());
 
   test.each(WRITES)("a firm that is being closed gets no %s", async (_, write, answer) => {
-    const firmId = await seedFirm(db.sql, `0245:${String(Math.random()).slice(2, 12)}`);
+    const firmId = await seedFirm(db.sql, nextParticipant());
     expect(await whileClosing(db, firmId, () => write(db.sql, firmId))).toEqual(answer);
     expect(await eraseFirm({ sql: db.sql, clock: systemClock }, firmId)).toEqual({ closure: "closed", rows: 0 });
     for (const table of ["document", "box_item", "received_document", "service_message", "exchange"])
@@ -168,12 +172,12 @@ describe("on a database", () => {
   });
 
   test.each(WRITES)("any other firm gets its %s beside one that was closed", async (_, write, answer) => {
-    const firmId = await seedFirm(db.sql, `0245:${String(Math.random()).slice(2, 12)}`);
+    const firmId = await seedFirm(db.sql, nextParticipant());
     expect(await write(db.sql, firmId)).not.toEqual(answer);
   });
 
   test("a firm that is being closed is bound to no integrator", async () => {
-    const firmId = await seedFirm(db.sql, `0245:${String(Math.random()).slice(2, 12)}`);
+    const firmId = await seedFirm(db.sql, nextParticipant());
     const ports = { sql: db.sql, clock: systemClock };
     const integratorId = await createIntegrator(ports, { name: "Integrator", productionAuthorized: true });
     const scopes = ["documents:read"] as const;
