@@ -25,6 +25,7 @@ import { readSubscriptions } from "../../engine/events/webhooks/subscriptions.js
 import type { NamedSubscription, SubscriptionOwner } from "../../engine/events/webhooks/subscriptions.js";
 import { startUpkeep } from "../../engine/events/webhooks/upkeep.js";
 import { createHttpClient } from "../../engine/peppol/network/http.js";
+import { namesOwnMachine } from "../../engine/peppol/network/outbound-address.js";
 import { releaseDeliveries } from "../../engine/storage/events/dispatch.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
 import type { Sql } from "../../engine/storage/sql.js";
@@ -38,13 +39,20 @@ interface WebhookGround {
   readonly sealer: Sealer;
   readonly cursors: Cursors;
   readonly actors: ActorSystem;
+  readonly publicUrl: string;
   /** Names this machine's processes, and this process, in leases. */
   readonly node: string;
   readonly owner: string;
 }
 
-/** Where subscriptions may lead: to this machine only in the sandbox. */
-const policyOf = ({ ENVIRONMENT }: Config) => ({ allowLoopback: ENVIRONMENT === "sandbox", ownOrigins: [] });
+/**
+ * Where subscriptions may lead: to this machine only in a sandbox that is for this machine alone. One that others reach
+ * has tenants who must not call, and read the answers of, what listens beside it.
+ */
+const policyOf = ({ ENVIRONMENT }: Config, publicUrl: string) => ({
+  allowLoopback: ENVIRONMENT === "sandbox" && namesOwnMachine(publicUrl),
+  ownOrigins: [],
+});
 
 /** A relay that also tells somebody of what it was told: where an event is announced, a delivery may be due. */
 export const alsoTelling = (relay: Relay, tell: () => void): Relay => ({
@@ -60,9 +68,9 @@ export const alsoTelling = (relay: Relay, tell: () => void): Relay => ({
 });
 
 /** Makes what the rows on subscriptions work with, and what starts to deliver. */
-export function startWebhooks(base: Base, { sql, sealer, cursors, actors, node, owner }: WebhookGround) {
+export function startWebhooks(base: Base, { sql, sealer, cursors, actors, publicUrl, node, owner }: WebhookGround) {
   const { config, clock, log, metrics, stack } = base;
-  const policy = policyOf(config);
+  const policy = policyOf(config, publicUrl);
   const client = createHttpClient({ policy });
   stack.add("client of webhooks", () => {
     client.close();

@@ -95,6 +95,13 @@ const isIn = (address: Address, list: readonly Cidr[]): boolean => list.some((ne
 export const isPublicAddress = (address: Address): boolean => !isIn(address, FORBIDDEN);
 const isLoopbackAddress = (address: Address): boolean => isIn(address, LOOPBACK);
 
+/** Whether a URL that the operator has configured names the machine on which it is read, and so no other finds it. */
+export function namesOwnMachine(url: string): boolean {
+  const { hostname } = new URL(url);
+  const literal = parseAddress(hostname.replace(/^\[|\]$/g, ""));
+  return hostname === "localhost" || (literal !== undefined && isLoopbackAddress(literal));
+}
+
 /** Every reason why a URL is not called. */
 export const URL_FAULTS = ["malformed", "scheme", "userinfo", "host", "port", "address"] as const;
 type UrlFault = (typeof URL_FAULTS)[number];

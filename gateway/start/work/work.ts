@@ -152,7 +152,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const registrations =
     registering === undefined ? undefined : registrationsThroughActors(actors, registrationKind(registering));
   const whiteLabel = startWhiteLabel(base, { sql, sealer, cursors, actors, registrations, accessPoint, publicUrl });
-  const webhooks = startWebhooks(base, { ...ground, cursors, owner: leaseOwnerOf(ground.node) });
+  const webhooks = startWebhooks(base, { ...ground, cursors, publicUrl, owner: leaseOwnerOf(ground.node) });
   const rows = publicRows(
     {
       ...{ clock, log, metrics, sql, sealer, cursors, inbox, validators, archive, actors, document, participant },

@@ -11,6 +11,7 @@ import { FEED_KINDS } from "../../../engine/lifecycle/feed.js";
 import { startTestEngine } from "../../support/engines/engine.js";
 import type { HttpAnswer, TestEngine } from "../../support/engines/engine.js";
 import { serverForms } from "../../support/engines/gateway.js";
+import { freePort } from "../../../bench/engine.js";
 import { api, bindClient, faultOf, newClient, newFirmKey, newKey, newPartner } from "../../support/callers/partners.js";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -25,7 +26,8 @@ const SIX = [
 ];
 
 const fieldOf = (answer: HttpAnswer): unknown =>
-  (answer.json["error"] as { readonly details?: readonly { readonly field?: string }[] }).details?.[0]?.field;
+  (answer.json["error"] as { readonly details?: readonly { readonly field?: string }[] } | undefined)?.details?.[0]
+    ?.field;
 
 describe.each(serverForms)("the %s form", (form) => {
   let t: TestEngine;
@@ -268,5 +270,40 @@ describe.each(serverForms)("the %s form", (form) => {
       expect(audit.text).toContain("http://127.0.0.1:9");
       expect(audit.text).not.toContain("hidden");
     });
+  });
+});
+
+describe("a sandbox that others reach at a public address", () => {
+  let started: TestEngine;
+  let t: Pick<TestEngine, "db" | "sandbox">;
+  beforeAll(async () => {
+    const PORT = await freePort();
+    started = await startTestEngine({ config: { PORT, PUBLIC_URL: "https://sandbox.kurier.example" } });
+    const local = `http://127.0.0.1:${PORT}`;
+    t = {
+      db: started.db,
+      sandbox: { ...started.sandbox, baseUrl: `${local}/api/v1`, sapiBaseUrl: `${local}/sapi/v1` },
+    };
+  });
+  afterAll(() => started.stop());
+
+  // rulings.md §10: "HTTP to loopback only when the configuration allows it for development"
+  test("a sandbox that others reach at a public address calls nothing on its own machine for a tenant", async () => {
+    const firm = await newFirmKey(t, (await newClient(t)).firmId);
+    const partner = await newPartner(t);
+    const kept = await api(t, firm.token, "POST /webhooks", { body: { url: null } });
+    for (const url of [
+      "http://127.0.0.1:9090/",
+      "http://localhost:9090/",
+      "http://[::1]:9090/",
+      "https://127.0.0.1/",
+    ]) {
+      const answers = [
+        await api(t, firm.token, "POST /webhooks", { body: { url } }),
+        await api(t, firm.token, `PATCH /webhooks/${String(kept.json["id"])}`, { body: { url } }),
+        await api(t, partner.key.token, "PUT /connector/webhook", { body: { url } }),
+      ];
+      for (const answer of answers) expect([answer.status, fieldOf(answer)], url).toEqual([400, "url"]);
+    }
   });
 });
