@@ -64,6 +64,7 @@ export const LOG_EVENTS = {
   "inbound.signed_elsewhere":
     "Another access point has sent in the name of a participant of ours; operators see its seat with the document.",
   "inbound.verdict_impossible": "A received document cannot be judged; no status is sent for it.",
+  "log.lines_lost": "Standard output took no lines for a while, and so many more than may wait for it are lost.",
   "mail.dropped": "Too many letters are under way and one was not sent; look at the mail server.",
   "mail.failed": "A letter could not be sent and is lost; look at SMTP_URL and the mail server.",
   "metrics.census_failed": "The gauges of documents could not be read from the database and keep their last values.",

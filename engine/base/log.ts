@@ -3,6 +3,7 @@ import { pino } from "pino";
 
 import { BoundedMap } from "./bounded.js";
 import type { Clock } from "./clock.js";
+import { standardOutput } from "./files/standard-output.js";
 import { LIMITS } from "./limits.js";
 import { LOG_EVENTS } from "./log-events.js";
 import type { LogEvent } from "./log-events.js";
@@ -107,13 +108,17 @@ export function createLog(level: LogLevel, destination?: { write(line: string): 
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  const out = destination === undefined ? pino(options) : pino(options, destination);
+  // Pino's own never ends a process that has met a full disk: what it cannot write at the exit it offers for ever.
+  const out = pino(options, destination ?? standardOutput);
   const write =
     (to: "error" | "warn" | "info" | "debug") =>
     (event: LogEvent, fields: LogFields = {}): void => {
       out[to]({ event, ...allowed(fields) }, LOG_EVENTS[event]);
+      const count = destination === undefined ? standardOutput.takeLost() : 0;
+      if (count > 0) log.warn("log.lines_lost", { count });
     };
-  return { error: write("error"), warn: write("warn"), info: write("info"), debug: write("debug") };
+  const log: Log = { error: write("error"), warn: write("warn"), info: write("info"), debug: write("debug") };
+  return log;
 }
 
 /** The last line of one kind, and how many more there would have been since. */

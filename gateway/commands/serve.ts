@@ -2,7 +2,8 @@
 import { loadConfig } from "../../engine/base/config.js";
 import type { Engine, Role } from "../main.js";
 import { ROLES, startEngine } from "../main.js";
-import { colour, print } from "./terminal.js";
+import { standardOutput } from "../../engine/base/files/standard-output.js";
+import { colour } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command } from "./command.js";
 
@@ -10,6 +11,11 @@ const roleOf = (text: string | undefined): Role => {
   const role = ROLES.find((known) => known === (text ?? "all"));
   if (role === undefined) throw new UsageError(`--role is one of ${ROLES.join(", ")}.`);
   return role;
+};
+
+/** As the log, so that a full disk or a terminal that is gone does not end the engine. */
+const print = (line = ""): void => {
+  standardOutput.write(`${line}\n`);
 };
 
 /** Tells who has started the engine where it listens, with which credentials, and lines that work when pasted. */
@@ -55,6 +61,8 @@ export const serveCommand: Command = {
     const role = roleOf(options.get("role"));
     const config = loadConfig();
     const stopRequested = new Promise<void>((resolve) => {
+      // A terminal that is closed hangs up, and may do so more than once.
+      process.on("SIGHUP", resolve);
       for (const signal of ["SIGINT", "SIGTERM"] as const) {
         process.once(signal, () => {
           resolve();

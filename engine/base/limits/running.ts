@@ -69,6 +69,9 @@ export const RUNNING_LIMITS = {
   child_stop_timeout_ms: 10 * SECOND_MS,
   /** Characters of one field of a log line; what is longer is cut. */
   log_text_chars_max: 200,
+  /** Characters of the log that wait while standard output takes none, and how soon they are offered again. Ours. */
+  log_waiting_chars_max: 4 * MiB,
+  log_again_ms: 100,
   /** Spans of one trace in one process, links of one span, and characters of an attribute. Ours. */
   trace_spans_max: 1_000,
   trace_links_max: 100,

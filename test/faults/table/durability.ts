@@ -115,6 +115,11 @@ export const DURABILITY: readonly FaultRow[] = [
         "integration/database/disk-full",
         "on a full disk sends and reads are answered 503 and nothing worse; with room again each is accepted under its key and delivered once, by the same process",
       ),
+      by(
+        "bulkheads/starts/standard-output",
+        "an engine whose log lies on a full disk starts, serves, and drains when it is told to",
+        "lines go on where a full disk has cut them, in their order, once there is room again",
+      ),
     ),
   ),
   row(

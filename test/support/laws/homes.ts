@@ -24,8 +24,8 @@ const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [/^node:worker_threads$/, /^validators\/(batches|wss\/keys)\.ts$|^engine\/base\/memory\/release\.ts$/],
   [
     /^node:fs(\/promises)?$/,
-    // What is configured, what is embedded, migrations, evidence, keys of firms, rule packs, pages, letters, and what commands read and write.
-    /^engine\/(base\/(config|files\/(durable|open-files))|identity\/(sandbox|people\/mail)|storage\/(migrate|evidence\/store-file|keyring\/firm-key-files))\.ts$|^engine\/(embedded|peppol\/pki)\/|^engine\/peppol\/discovery\/smp-static\.ts$|^gateway\/(commands|start)\/|^gateway\/http\/open-sockets\.ts$|^gateway\/routes\/(validate-page|web|guide|pages\/front|console\/sign-in)\.ts$|^validators\/(lanes\/lane|ubl\/generate|view\/pdf\/fonts)\.ts$|^validators\/schematron\/release\//,
+    // What is configured, what is embedded, the log, migrations, evidence, keys of firms, rule packs, pages, letters, and what commands read and write.
+    /^engine\/(base\/(config|files\/(durable|open-files|standard-output))|identity\/(sandbox|people\/mail)|storage\/(migrate|evidence\/store-file|keyring\/firm-key-files))\.ts$|^engine\/(embedded|peppol\/pki)\/|^engine\/peppol\/discovery\/smp-static\.ts$|^gateway\/(commands|start)\/|^gateway\/http\/open-sockets\.ts$|^gateway\/routes\/(validate-page|web|guide|pages\/front|console\/sign-in)\.ts$|^validators\/(lanes\/lane|ubl\/generate|view\/pdf\/fonts)\.ts$|^validators\/schematron\/release\//,
   ],
 ];
 
@@ -33,9 +33,13 @@ const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
 const EXPRESSION_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   // The native module reads one variable when it loads; nothing else is read or written there.
   [/^process\.env$/, /^(engine\/base\/config|gateway\/http\/uws-binding)\.ts$/],
-  // Only the program itself ends, and only it listens to signals; the embedded programs are ended when it ends.
+  // Only the program itself ends, and only it listens to signals; the embedded programs are ended when it ends,
+  // and the log is written to its end.
   [/^process\.(exit|exitCode|abort)$/, /^gateway\/(cli|commands\/serve)\.ts$/],
-  [/^process\.(on|once|off|kill)$/, /^gateway\/commands\/serve\.ts$|^engine\/embedded\//],
+  [
+    /^process\.(on|once|off|kill)$/,
+    /^gateway\/commands\/serve\.ts$|^engine\/(embedded\/|base\/files\/standard-output\.ts$)/,
+  ],
   [/^process\.(pid|ppid)$/, /^engine\/(embedded|identity\/sandbox|peppol\/pki\/development)|^gateway\/start\//],
   [/^process\.(stdin|stdout|stderr)$/, /^gateway\/commands\/terminal\.ts$/],
   [/^process\.(argv|cwd|chdir)$/, /^validators\/ubl\/generate\.ts$|^gateway\/cli\.ts$/],

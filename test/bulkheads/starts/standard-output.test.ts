@@ -1,0 +1,166 @@
+/** Who reads the log can be gone, or have no room: the engine serves all the same, and ends when it is told to. */
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+
+import { WaitingLines } from "../../../engine/base/files/standard-output.js";
+import type { LinesTo } from "../../../engine/base/files/standard-output.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { buildIfNeeded } from "../../../deploy/build.mjs";
+import { freshDatabase } from "../../support/database/postgres.js";
+import { freePort, killEverythingOn, PROJECT } from "../../support/engines/process.js";
+import { eventually } from "../../support/eventually.js";
+import { giveDevelopmentPki } from "../../support/peppol/development-pki.js";
+
+/** Bounded by the steps of one test. */
+const undo: (() => Promise<void> | void)[] = [];
+beforeAll(async () => {
+  await buildIfNeeded();
+});
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+const FULL = "/dev/full";
+
+/** Starts `kurier serve` and waits until it is ready. @param output  where its log goes. Default a pipe without a reader */
+async function startLogging(output?: string): Promise<ChildProcess> {
+  const dataDir = mkdtempSync(join(tmpdir(), "kurier-output-"));
+  const db = await freshDatabase();
+  undo.push(async () => {
+    killEverythingOn(dataDir);
+    await db.drop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  await giveDevelopmentPki(dataDir);
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const { PATH = "", HOME = "" } = process.env;
+  const serve = [process.execPath, join(PROJECT, "gateway/kurier.mjs"), "serve"];
+  const words = output === undefined ? serve : ["/bin/sh", "-c", 'exec "$@" >"$0"', output, ...serve];
+  const child = spawn(words[0] ?? "", words.slice(1), {
+    env: {
+      ...{ PATH, HOME, DATA_DIR: dataDir, PORT: String(port), ADMIN_PORT: String(adminPort), LOG_LEVEL: "debug" },
+      ...{ DATABASE_URL: db.url, NATS_URL: "embedded", VALIDATOR_THREADS: "1", ENVIRONMENT: "sandbox" },
+    },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  if (output === undefined) {
+    await new Promise((resolve) => child.stdout.once("data", resolve));
+    child.stdout.destroy();
+  }
+  await eventually("the engine is ready", async () =>
+    fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
+      ({ status }) => status === 200,
+      () => false,
+    ),
+  );
+  return child;
+}
+
+/** How it ended. */
+async function ended(child: ChildProcess): Promise<readonly [code: number | null, signal: NodeJS.Signals | null]> {
+  await eventually("the engine has ended", () => child.exitCode !== null || child.signalCode !== null);
+  return [child.exitCode, child.signalCode];
+}
+
+describe("a log that nobody can take", () => {
+  test.skipIf(!existsSync(FULL))(
+    "an engine whose log lies on a full disk starts, serves, and drains when it is told to",
+    async () => {
+      const child = await startLogging(FULL);
+      child.kill("SIGTERM");
+      expect(await ended(child)).toEqual([0, null]);
+    },
+  );
+
+  test("an engine whose log has no reader any more serves, and drains when its terminal hangs up, however often", async () => {
+    const child = await startLogging();
+    child.kill("SIGHUP");
+    child.kill("SIGHUP");
+    expect(await ended(child)).toEqual([0, null]);
+  });
+});
+
+describe("lines of the log", () => {
+  /** A place that takes what it has room for. */
+  class Place implements LinesTo {
+    text = "";
+    /** Octets. */
+    room = Infinity;
+    /** Bounded by the lines of one test. */
+    readonly #answers: (() => void)[] = [];
+    /** Bounded by the lines of one test. */
+    readonly #again: (() => void)[] = [];
+    readonly write: LinesTo["write"] = (octets, written) => {
+      this.#answers.push(() => {
+        const taken = octets.subarray(0, this.room);
+        this.room -= taken.length;
+        this.text += taken.toString();
+        written(taken.length === 0 ? Object.assign(new Error("full"), { code: "ENOSPC" }) : null, taken.length);
+      });
+    };
+    readonly writeNow: LinesTo["writeNow"] = (octets) => {
+      if (this.room === 0) throw new Error("full");
+      this.text += octets.toString();
+      return octets.length;
+    };
+    readonly later: LinesTo["later"] = (then) => void this.#again.push(then);
+    /** Answers what is asked, until nothing more is. */
+    answer(): void {
+      for (let next = this.#answers.shift(); next !== undefined; next = this.#answers.shift()) next();
+    }
+    /** The wait after a failure is over. */
+    passTime(): void {
+      for (const then of this.#again.splice(0)) then();
+      this.answer();
+    }
+  }
+
+  test("lines go on where a full disk has cut them, in their order, once there is room again", () => {
+    const place = new Place();
+    const lines = new WaitingLines(place);
+    place.room = 7;
+    for (const line of ["one\n", "two\n", "three\n"]) lines.write(line);
+    place.answer();
+    expect(place.text).toBe("one\ntwo");
+    place.passTime();
+    lines.write("four\n");
+    place.room = Infinity;
+    place.passTime();
+    expect(place.text).toBe("one\ntwo\nthree\nfour\n");
+    expect(lines.takeLost()).toBe(0);
+  });
+
+  test("lines wait within a bound while nobody takes them; how many more were lost is told once they are taken again", () => {
+    const place = new Place();
+    const lines = new WaitingLines(place);
+    const line = `${"x".repeat(1_023)}\n`;
+    const fitting = LIMITS.log_waiting_chars_max / line.length;
+    place.room = 0;
+    lines.write("first\n");
+    place.answer();
+    for (let n = 0; n < fitting + 5; n += 1) lines.write(line);
+    expect(lines.takeLost()).toBe(0);
+    place.room = Infinity;
+    place.passTime();
+    expect(place.text.length).toBe("first\n".length + fitting * line.length);
+    expect([lines.takeLost(), lines.takeLost()]).toEqual([5, 0]);
+  });
+
+  test("lines that wait when the process ends are written then, as far as they are taken", () => {
+    const place = new Place();
+    const lines = new WaitingLines(place);
+    lines.write("under way\n");
+    lines.write("waits\n");
+    lines.flush();
+    expect(place.text).toBe("waits\n");
+    place.room = 0;
+    lines.write("too late\n");
+    expect(() => {
+      lines.flush();
+    }).not.toThrow();
+  });
+});
