@@ -118,10 +118,10 @@ test(`every sum of what was created equals one that is computed with BigInt frac
   const networkId = t.sandbox.receiver.participantId;
   await fc.assert(
     fc.asyncProperty(anySums, async (value) => {
-      const { items, documentDiscountPercent, prepaidAmount, documentType } = value;
+      const { items, documentDiscountPercent, prepayments, currency, documentType } = value;
       const number = randomUUID();
       const made = await create({
-        ...{ documentDiscountPercent, prepaidAmount, number, type: documentType, lines: items },
+        ...{ documentDiscountPercent, prepayments, currency, number, type: documentType, lines: items },
         customerRef: "demo-sender",
         externalId: number,
         issueDate: "2026-11-20",

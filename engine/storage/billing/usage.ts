@@ -54,7 +54,7 @@ export async function findUsage(sql: Sql, firmId: FirmId, month: FirstOfMonth): 
   return rows[0] ?? { outbound: 0, inbound: 0 };
 }
 
-/** All sums of a firm, for a comparison. */
+/** All sums of a firm, oldest month first. */
 export async function listUsage(
   sql: Sql,
   firmId: FirmId,

@@ -1,4 +1,4 @@
-/** `kurier meter rebuild` and `kurier plan set`: what operators do about money. */
+/** `kurier meter rebuild`, `meter show` and `plan set`: what operators do about money. */
 import { addDays, bratislavaMidnight, systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
 import { parseDay } from "../../../engine/base/dates.js";
@@ -8,10 +8,12 @@ import { rebuildUsage } from "../../../engine/billing/meter.js";
 import { PLAN_CODES } from "../../../engine/billing/plans.js";
 import { OPERATOR, stampOf } from "../../../engine/identity/audit.js";
 import { putPlan } from "../../../engine/storage/billing/plans.js";
+import { listUsage } from "../../../engine/storage/billing/usage.js";
+import { findFirm } from "../../../engine/storage/identity/partner-firms.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
-import { withDatabase } from "../database.js";
-import { print } from "../terminal.js";
+import { lookInto, withDatabase } from "../database.js";
+import { print, printRow } from "../terminal.js";
 
 const rebuildCommand: Command = {
   name: "meter rebuild",
@@ -29,6 +31,28 @@ const rebuildCommand: Command = {
     );
     print(`${firms} firms counted, ${changed} with other figures than before`);
     return changed === 0 ? EXIT.ok : EXIT.failed;
+  },
+};
+
+const showCommand: Command = {
+  name: "meter show",
+  summary: "Show what a firm has used in each month.",
+  usage: [
+    "kurier meter show FIRM_ID",
+    "Documents that count as sent and as received, newest month of Europe/Bratislava first; the licence shows the current one alone.",
+  ],
+  run: async (args) => {
+    const [firm = ""] = parseArguments(args, { words: 1 }).values;
+    const firmId = parseFirmId(firm);
+    if (firmId === undefined) throw new UsageError("meter show takes the id of a firm.");
+    const months = await lookInto(loadConfig(), async ({ sql }) =>
+      (await findFirm(sql, firmId)) === undefined ? undefined : listUsage(sql, firmId),
+    );
+    if (months === undefined) throw new UsageError("There is no firm with this id.");
+    for (const { month, outbound, inbound } of months.toReversed())
+      printRow([month.slice(0, 7), `${outbound} sent`, `${inbound} received`]);
+    if (months.length === 0) print("Nothing is counted of this firm.");
+    return EXIT.ok;
   },
 };
 
@@ -68,4 +92,4 @@ const planCommand: Command = {
 };
 
 /** Commands about what is paid for. */
-export const billingCommands: readonly Command[] = [rebuildCommand, planCommand];
+export const billingCommands: readonly Command[] = [rebuildCommand, showCommand, planCommand];

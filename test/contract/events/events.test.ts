@@ -335,6 +335,17 @@ describe.each(serverForms)("the %s form", (form) => {
       expect([nowhere.status, JSON.stringify(nowhere.json).includes('"mode"')]).toEqual([400, true]);
       expect((await api(t, token, `POST /webhooks/${pushes}/test?count=11`)).status).toBe(400);
     });
+
+    test("a subscription that is off is tested before it is switched on, directly and queued", async () => {
+      const { token } = await newFirm();
+      const path = `/${randomUUID()}`;
+      const id = await subscribe(token, { url: `${receiver.origin}${path}`, isActive: false });
+      const direct = await api(t, token, `POST /webhooks/${id}/test`);
+      expect(direct.json["deliveries"]).toMatchObject([{ status: "SUCCESS" }]);
+      await api(t, token, `POST /webhooks/${id}/test?mode=queued`);
+      await eventually("both tests arrived", () => receiver.at(path).length === 2);
+      expect((await api(t, token, `GET /webhooks/${id}`)).json["isActive"]).toBe(false);
+    });
   });
 
   describe("dead letters", () => {

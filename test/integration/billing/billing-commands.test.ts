@@ -1,5 +1,5 @@
 /**
- * `kurier meter rebuild` and `kurier plan set` as an operator types them, on what an engine has metered that was killed in
+ * `kurier meter rebuild`, `meter show` and `plan set` as an operator types them, on what an engine has metered that was killed in
  * the middle. Method: an engine and the commands as processes of their own on one database; the test counts for itself.
  */
 import { spawn } from "node:child_process";
@@ -159,6 +159,32 @@ test("what an engine metered that was killed again and again is what a rebuild c
   expect([mended.status, mended.out]).toEqual([1, rebuilt.out.replace(" 0 with", " 1 with")]);
   expect(sorted(await metered())).toEqual(sorted(recount(deliveries)));
 }, 180_000);
+
+test("what a firm has used is shown month by month, newest first, also that of months that are over", async () => {
+  const [firm = ""] = await seedFirms(db.sql, ["0245:3000000004"]);
+  expect(await kurier("meter", "show", firm)).toEqual({
+    status: 0,
+    out: "Nothing is counted of this firm.\n",
+    err: "",
+  });
+  await db.sql`
+    insert into usage_month (firm_id, month, outbound, inbound)
+    values (${firm}, '2026-09-01', 1204, 0), (${firm}, '2026-11-01', 3, 17)`;
+  expect(await kurier("meter", "show", firm)).toEqual({
+    status: 0,
+    out: "2026-11  3 sent  17 received\n2026-09  1204 sent  0 received\n",
+    err: "",
+  });
+});
+
+test.each([
+  ["a firm that there is not", randomUUID(), "There is no firm with this id."],
+  ["an id that is none", "acme", "meter show takes the id of a firm."],
+])("the figures of %s are refused with the reason", async (_, firm, reason) => {
+  const refused = await kurier("meter", "show", firm);
+  expect([refused.status, refused.out]).toEqual([2, ""]);
+  expect(refused.err).toContain(reason);
+});
 
 test("a plan is given to a firm by its id, and what cannot be is refused with the reason", async () => {
   const [firm = ""] = firms;

@@ -121,7 +121,10 @@ export const anySums = fc.record({
     { minLength: 1, maxLength: 30 },
   ),
   documentDiscountPercent: decimalText(99, 2),
-  prepaidAmount: decimalText(99_999, 2),
+  prepayments: fc.array(fc.record({ amount: decimalText(9_999, 2), invoiceNumber: optional(fc.constant("P1")) }), {
+    maxLength: 4,
+  }),
+  currency: fc.constantFrom("EUR", "CZK", "USD"),
   documentType: fc.constantFrom("invoice", "credit_note"),
 });
 
@@ -150,7 +153,7 @@ export function exactSums(value: Sums): { readonly totals: bigint[]; readonly li
   const total = (of: readonly bigint[]): bigint => of.reduce((sum, cents) => sum + cents, 0n);
   const exclusive = total(groups.map(({ taxable }) => taxable));
   const tax = total(groups.map((group) => group.tax));
-  const payable = exclusive + tax - hundredths(fraction(value.prepaidAmount));
+  const payable = exclusive + tax - total(value.prepayments.map(({ amount }) => hundredths(fraction(amount))));
   return { totals: [total(lines), exclusive, tax, exclusive + tax, payable], lines };
 }
 

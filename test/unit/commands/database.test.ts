@@ -25,6 +25,7 @@ test.each([
   "white-label list",
   "migrate status",
   "meter rebuild",
+  "meter show 01a20ddf-ec65-7a11-bae1-67aea79b1139",
   "keys rotate-master",
   "evidence verify",
   "retention --dry-run",

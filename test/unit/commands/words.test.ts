@@ -50,6 +50,7 @@ const TAKEN: Readonly<Record<string, readonly string[]>> = {
   "participants settle": [PARTICIPANT],
   "participants list": NONE,
   "meter rebuild": NONE,
+  "meter show": [ID],
   "plan set": [ID, "start"],
   "white-label list": NONE,
   "white-label release": [ID],
