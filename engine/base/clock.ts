@@ -21,10 +21,14 @@ const [FIRST_INSTANT, LAST_INSTANT] = [Date.parse("0001-01-01T00:00:00Z"), Date.
 /**
  * A date and time that somebody else wrote, in ISO 8601 with its zone. Fractions of a second beyond the third digit are
  * dropped.
- * @returns undefined for what is none, and for the years before 1 and after 9999 in UTC, which Postgres does not read
- * back
+ * @returns undefined for what is none, as on the 31st of February, and for the years before 1 and after 9999 in UTC,
+ * which Postgres does not read back
  */
 export function parseInstant(text: string): Instant | undefined {
+  const day = text.slice(0, "2026-11-20".length);
+  const midnight = Date.parse(`${day}T00:00:00Z`);
+  // Of the 31st of February Date.parse makes the 3rd of March.
+  if (Number.isNaN(midnight) || isoInstant(midnight).slice(0, day.length) !== day) return undefined;
   const instant = Date.parse(text.replace(/(\.\d{3})\d+/, "$1"));
   return instant >= FIRST_INSTANT && instant <= LAST_INSTANT ? instant : undefined;
 }

@@ -12,6 +12,20 @@ const TAG_BYTES = 16;
 /** Of a digest: two texts of a tenant meet by chance once in 10^19. */
 const DIGEST_BYTES = 16;
 
+/** A value was sealed under a key that is not given here; nothing says that it is damaged. */
+export class KeyMissing extends Error {
+  override readonly name = "KeyMissing";
+  readonly keyId: string;
+  constructor(keyId: string) {
+    super(
+      keyId.startsWith(FIRM_KEY_PREFIX)
+        ? "sealed under the key of a firm, and FIRM_KEYS is not set"
+        : "sealed under a master key that is not configured",
+    );
+    this.keyId = keyId;
+  }
+}
+
 export interface Sealer {
   /** Id of the key that `seal` uses. */
   readonly keyId: string;
@@ -22,7 +36,7 @@ export interface Sealer {
   seal(plain: Uint8Array, context: string): Buffer;
   /**
    * Decrypts what `seal` made.
-   * @throws Error when the key is unknown, or the bytes or their context are not those that were sealed
+   * @throws KeyMissing when the key is unknown; Error when the bytes or their context are not those that were sealed
    */
   open(keyId: string, sealed: Uint8Array, context: string): Buffer;
   /**
@@ -109,11 +123,7 @@ export function createSealer(
   const boxNamed = (keyId: string): KeyBox => {
     const found = boxes.find(({ id }) => id === keyId);
     if (found !== undefined) return found.box;
-    throw new Error(
-      keyId.startsWith(FIRM_KEY_PREFIX)
-        ? "sealed under the key of a firm, and FIRM_KEYS is not set"
-        : "sealed under a master key that is not configured",
-    );
+    throw new KeyMissing(keyId);
   };
   const sealer: Sealer = {
     keyId: current.id,

@@ -2,7 +2,6 @@
 import { parseInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
-import { parseDay } from "../../base/dates.js";
 import { Refusal } from "../../base/errors.js";
 import { FEED_START, isNotYetCounted } from "../../storage/events/feed.js";
 import type { FeedPlace } from "../../storage/events/feed.js";
@@ -18,7 +17,7 @@ interface Beginning {
 
 const PLACE = /^(\d{1,20})\.(\d{1,20})$/u;
 /** An instant with its zone; a cursor never looks like one. */
-const INSTANT = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/u;
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/u;
 
 /**
  * Reads `since` of a pull.
@@ -26,9 +25,7 @@ const INSTANT = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d
  */
 export function beginningOf(cursors: Cursors, list: string, since: string | undefined): Beginning {
   if (since === undefined) return { after: FEED_START, since: undefined };
-  const [, day] = INSTANT.exec(since) ?? [];
-  // Of the 31st of February Date.parse makes the 3rd of March, which would pass over two days of documents.
-  const instant = day !== undefined && parseDay(day) !== undefined ? parseInstant(since) : undefined;
+  const instant = INSTANT.test(since) ? parseInstant(since) : undefined;
   if (instant !== undefined) return { after: FEED_START, since: instant };
   const [, transactionId, position] = PLACE.exec(cursors.open(list, since) ?? "") ?? [];
   if (transactionId === undefined || position === undefined)

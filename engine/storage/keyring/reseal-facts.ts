@@ -10,7 +10,7 @@ import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
 import { noteContext, openFacts, sealFacts } from "./facts.js";
 import { openedOrTold } from "./reseal.js";
-import type { OnDamaged } from "./reseal.js";
+import type { OnLeft } from "./reseal.js";
 import { NO_ID, resealWords } from "./reseal-words.js";
 
 /** Tables with facts; each has an id and the sender as columns. */
@@ -60,7 +60,7 @@ async function endOfLook(sql: Sql, table: string, after: string): Promise<string
 
 interface Resealer {
   readonly sealer: Sealer;
-  readonly onDamaged: OnDamaged | undefined;
+  readonly onLeft: OnLeft | undefined;
 }
 
 /** Whoever has sealed a row meanwhile wins. @returns how many were written */
@@ -68,16 +68,16 @@ async function write(
   sql: Sql,
   table: string,
   rows: readonly StoredFacts[],
-  { sealer, onDamaged }: Resealer,
+  { sealer, onLeft }: Resealer,
 ): Promise<number> {
   const [opened, sealed]: [StoredFacts[], string[]] = [[], []];
   for (const row of rows) {
     const { id, sender, firm_id } = row;
     const facts = await openedOrTold(
       () => openFacts(sealer, id, row.facts),
-      onDamaged &&
-        (() => {
-          onDamaged(table, id);
+      onLeft &&
+        ((missingKeyId) => {
+          onLeft(table, id, missingKeyId);
         }),
     );
     if (facts === undefined) continue;
@@ -124,10 +124,10 @@ async function sealNote(sql: Sql, sealer: Sealer, { id, firm_id, key_id, note }:
 
 /**
  * Goes over all facts, notes and words of answers once.
- * @param onDamaged  as resealTable's
+ * @param onLeft  as resealTable's
  * @returns how many rows were written
  */
-export async function resealFacts(sql: Sql, sealer: Sealer, which: Which, onDamaged?: OnDamaged): Promise<number> {
+export async function resealFacts(sql: Sql, sealer: Sealer, which: Which, onLeft?: OnLeft): Promise<number> {
   let written = 0;
   // Where firms have keys, those seal, and what the master key has sealed is sealed again, too.
   const unless = which === "clear" ? null : sealer.isByFirm ? "" : sealer.keyId;
@@ -137,10 +137,10 @@ export async function resealFacts(sql: Sql, sealer: Sealer, which: Which, onDama
       const last: string | undefined = await endOfLook(sql, table, after);
       if (last === undefined) break;
       const rows = await nextFacts(sql, { table, after, last }, unless);
-      if (rows.length > 0) written += await write(sql, table, rows, { sealer, onDamaged });
+      if (rows.length > 0) written += await write(sql, table, rows, { sealer, onLeft });
       after = last;
     }
   }
-  written += await resealWords(sql, sealer, unless, onDamaged);
+  written += await resealWords(sql, sealer, unless, onLeft);
   return written + (await sealNotes(sql, sealer));
 }

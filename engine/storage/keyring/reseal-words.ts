@@ -5,7 +5,7 @@ import { FIRM_KEY_PREFIX } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Json, Sql } from "../sql.js";
 import { openedOrTold } from "./reseal.js";
-import type { OnDamaged } from "./reseal.js";
+import type { OnLeft } from "./reseal.js";
 import { openWords, SEALED_WORDS, sealWords } from "./words.js";
 
 interface StoredWords {
@@ -34,15 +34,10 @@ const nextAnswered = async (sql: Sql, after: string): Promise<readonly string[]>
  * Goes once over the timelines of documents that were answered; whoever has sealed an event meanwhile wins.
  * @param unless  the key whose words are left as they are, those of firms apart, which always are; null leaves all that
  *   are sealed
- * @param onDamaged  as resealTable's
+ * @param onLeft  as resealTable's
  * @returns how many events were written
  */
-export async function resealWords(
-  sql: Sql,
-  sealer: Sealer,
-  unless: string | null,
-  onDamaged?: OnDamaged,
-): Promise<number> {
+export async function resealWords(sql: Sql, sealer: Sealer, unless: string | null, onLeft?: OnLeft): Promise<number> {
   let written = 0;
   for (let after = NO_ID; ;) {
     const documents = await nextAnswered(sql, after);
@@ -58,9 +53,9 @@ export async function resealWords(
     for (const row of rows) {
       const words = await openedOrTold(
         () => openWords(sealer, row.id, row),
-        onDamaged &&
-          (() => {
-            onDamaged("document_event", row.id);
+        onLeft &&
+          ((missingKeyId) => {
+            onLeft("document_event", row.id, missingKeyId);
           }),
       );
       if (words === undefined) continue;

@@ -7,29 +7,32 @@ import { createHash } from "node:crypto";
 import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { FirmId } from "../../base/ids.js";
-import { FIRM_KEY_PREFIX } from "../sealer.js";
+import { FIRM_KEY_PREFIX, KeyMissing } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
 import { FirmKeyFailure } from "./firm-key-files.js";
 
-/** Hears of a value that its key does not open: the table, and the row by its id. */
-export type OnDamaged = (table: string, id: string) => void;
+/**
+ * Hears of a value that does not open and is left as it is: the table, and the row by its id.
+ * @param missingKeyId  the key that has sealed it, where that is not in the ring. @default the value is damaged
+ */
+export type OnLeft = (table: string, id: string, missingKeyId?: string) => void;
 
 /**
- * Opens what is to be sealed again. A damaged value must not keep all others from the new key.
+ * Opens what is to be sealed again. A value that does not open must not keep all others from the new key.
  * @param told  hears that it does not open. @default it is thrown
  * @returns undefined where it does not open
  * @throws Error also when keys are away, which is no fault of the value
  */
 export async function openedOrTold<T>(
   open: () => T | Promise<T>,
-  told: (() => void) | undefined,
+  told: ((missingKeyId?: string) => void) | undefined,
 ): Promise<T | undefined> {
   try {
     return await open();
   } catch (error) {
     if (told === undefined || error instanceof Refusal || error instanceof FirmKeyFailure) throw error;
-    told();
+    told(error instanceof KeyMissing ? error.keyId : undefined);
     return undefined;
   }
 }
@@ -90,7 +93,7 @@ async function nextPlaces(
 
 interface Resealer {
   readonly sealer: Sealer;
-  readonly onDamaged: OnDamaged | undefined;
+  readonly onLeft: OnLeft | undefined;
 }
 
 /** Seals one row again; whoever has written or removed it meanwhile wins. @returns whether it was written */
@@ -98,7 +101,7 @@ async function resealRow(
   sql: Sql,
   of: SealedColumns,
   place: Place,
-  { sealer: by, onDamaged }: Resealer,
+  { sealer: by, onLeft }: Resealer,
 ): Promise<boolean> {
   const { id, key_id } = place;
   const names = Object.keys(of.sealed);
@@ -114,9 +117,9 @@ async function resealRow(
     const context = contextOf(id);
     const opened = await openedOrTold(
       () => sealer.openInSlices(key_id, sealed, context),
-      onDamaged &&
-        (() => {
-          onDamaged(of.table, id);
+      onLeft &&
+        ((missingKeyId) => {
+          onLeft(of.table, id, missingKeyId);
         }),
     );
     if (opened === undefined) return false;
@@ -136,16 +139,16 @@ async function resealRow(
 
 /**
  * Seals everything of a table that other keys have sealed, and what belongs to firms under theirs where they have some.
- * @param onDamaged  hears of rows of which a value does not open: its key is not in the ring, or it is damaged; they
+ * @param onLeft  hears of rows of which a value does not open: its key is not in the ring, or it is damaged; they
  *   stay as they are. @default that is thrown
  * @returns how many rows were sealed again
  */
-export async function resealTable(sql: Sql, of: SealedColumns, sealer: Sealer, onDamaged?: OnDamaged): Promise<number> {
+export async function resealTable(sql: Sql, of: SealedColumns, sealer: Sealer, onLeft?: OnLeft): Promise<number> {
   let written = 0;
   let after: string | undefined;
   for (;;) {
     const places: readonly Place[] = await nextPlaces(sql, of, after, sealer);
-    for (const place of places) if (await resealRow(sql, of, place, { sealer, onDamaged })) written += 1;
+    for (const place of places) if (await resealRow(sql, of, place, { sealer, onLeft })) written += 1;
     after = places.at(-1)?.id ?? after;
     if (places.length < LIMITS.reseal_batch) return written;
   }

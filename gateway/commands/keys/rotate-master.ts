@@ -4,7 +4,7 @@ import { rewrapFirmKeys } from "../../../engine/storage/keyring/firm-keys.js";
 import { wrapEarlierKeys } from "../../../engine/storage/keyring/keyring.js";
 import type { Keyring } from "../../../engine/storage/keyring/keyring.js";
 import { resealTable } from "../../../engine/storage/keyring/reseal.js";
-import type { OnDamaged } from "../../../engine/storage/keyring/reseal.js";
+import type { OnLeft } from "../../../engine/storage/keyring/reseal.js";
 import { resealFacts } from "../../../engine/storage/keyring/reseal-facts.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { openKeys } from "../../start/data-dir.js";
@@ -14,19 +14,19 @@ import { withDatabase } from "../database.js";
 import { complain, plain, print, progress } from "../terminal.js";
 import { SEALED } from "./sealed-columns.js";
 
-/** Damaged values that are named; of the rest it is said how many they are. */
+/** Rows that do not open, and missing keys, that are named; of the other rows it is said how many they are. */
 const NAMED = 20;
 
 /** Goes over every table once. @returns how many values were sealed again */
-async function resealAll(sql: Sql, { sealer }: Keyring, onDamaged?: OnDamaged): Promise<number> {
+async function resealAll(sql: Sql, { sealer }: Keyring, onLeft?: OnLeft): Promise<number> {
   let values = 0;
   const bar = progress("sealing", SEALED.length);
   for (const [index, of] of SEALED.entries()) {
-    values += await resealTable(sql, of, sealer, onDamaged);
+    values += await resealTable(sql, of, sealer, onLeft);
     bar.step(index + 1);
   }
   bar.end();
-  return values + (await resealFacts(sql, sealer, "all", onDamaged));
+  return values + (await resealFacts(sql, sealer, "all", onLeft));
 }
 
 /**
@@ -35,7 +35,7 @@ async function resealAll(sql: Sql, { sealer }: Keyring, onDamaged?: OnDamaged): 
  * next, and what they do afterwards is read by the keys that are kept.
  * What firms' keys have sealed stays: those keys are wrapped again, and what the master key has sealed of a firm goes
  * under the firm's, where firms have keys.
- * @param onDamaged  hears of what does not open, once each, and it stays as it is; the keys that sealed it are kept, so
+ * @param onLeft  hears of what does not open, once each, and it stays as it is; the keys that sealed it are kept, so
  *   that a copy of it can be put back later. @default it is thrown
  * @returns how many values were sealed again, how many firms' keys were wrapped again, and the ids of the keys that
  *   were replaced
@@ -43,13 +43,47 @@ async function resealAll(sql: Sql, { sealer }: Keyring, onDamaged?: OnDamaged): 
 export async function rotateMaster(
   sql: Sql,
   keyring: Keyring,
-  onDamaged?: OnDamaged,
+  onLeft?: OnLeft,
 ): Promise<{ readonly values: number; readonly wrapped: number; readonly replaced: readonly string[] }> {
   const { sealer, firmKeys } = keyring;
-  const first = await resealAll(sql, keyring, onDamaged && (() => undefined));
-  const second = await resealAll(sql, keyring, onDamaged);
+  const first = await resealAll(sql, keyring, onLeft && (() => undefined));
+  const second = await resealAll(sql, keyring, onLeft);
   const wrapped = firmKeys === undefined ? 0 : await rewrapFirmKeys(sealer, firmKeys);
   return { values: first + second, wrapped, replaced: await wrapEarlierKeys(sql, keyring) };
+}
+
+/** What an operator is told of rows that do not open: damaged ones are restored, keys that are missing are given. */
+export function createUnopenedReport(say: (sentence: string) => void): {
+  readonly hear: OnLeft;
+  /** @returns whether every row has opened */
+  end(): boolean;
+} {
+  let damaged = 0;
+  let keyless = 0;
+  // Bounded by NAMED.
+  const missing = new Set<string>();
+  return {
+    hear: (table, id, missingKeyId) => {
+      const why = missingKeyId === undefined ? "" : `, for its key ${plain(missingKeyId)} is missing`;
+      if (damaged + keyless < NAMED) say(`The row ${plain(id)} of ${table} does not open${why}; it was left as it is.`);
+      if (missingKeyId === undefined) damaged += 1;
+      else {
+        keyless += 1;
+        if (missing.size < NAMED) missing.add(plain(missingKeyId));
+      }
+    },
+    end: () => {
+      if (keyless > 0)
+        say(
+          `Rows that do not open, since their key is missing: ${keyless}. Give the master key ${[...missing].join(", ")} in MASTER_KEY_PREVIOUS, and run this again.`,
+        );
+      if (damaged > 0)
+        say(
+          `Rows that do not open, since they are damaged: ${damaged}. Restore them from a copy of the database; the key that sealed them is kept.`,
+        );
+      return damaged + keyless === 0;
+    },
+  };
 }
 
 export const keysRotateMasterCommand: Command = {
@@ -68,11 +102,8 @@ export const keysRotateMasterCommand: Command = {
     const config = loadConfig();
     return withDatabase(config, async ({ sql }) => {
       const keyring = await openKeys(sql, config);
-      let damaged = 0;
-      const { values, wrapped, replaced } = await rotateMaster(sql, keyring, (table, id) => {
-        damaged += 1;
-        if (damaged <= NAMED) complain(`The row ${plain(id)} of ${table} does not open; it was left as it is.`);
-      });
+      const unopened = createUnopenedReport(complain);
+      const { values, wrapped, replaced } = await rotateMaster(sql, keyring, unopened.hear);
       print(
         `${values} values were sealed under ${keyring.sealer.keyId}${keyring.sealer.isByFirm ? ", or the keys of their firms" : ""}.`,
       );
@@ -82,11 +113,7 @@ export const keysRotateMasterCommand: Command = {
           ? "There is no other key."
           : `Kept for evidence and the payload store: ${replaced.join(", ")}. MASTER_KEY_PREVIOUS is needed no longer.`,
       );
-      if (damaged === 0) return EXIT.ok;
-      complain(
-        `Rows that do not open, since they are damaged: ${damaged}. Restore them from a copy of the database; the key that sealed them is kept.`,
-      );
-      return EXIT.failed;
+      return unopened.end() ? EXIT.ok : EXIT.failed;
     });
   },
 };

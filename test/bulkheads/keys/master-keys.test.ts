@@ -14,7 +14,7 @@ import type { Keyring } from "../../../engine/storage/keyring/keyring.js";
 import { resealTable } from "../../../engine/storage/keyring/reseal.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
 import type { Sealer } from "../../../engine/storage/sealer.js";
-import { rotateMaster } from "../../../gateway/commands/keys/rotate-master.js";
+import { createUnopenedReport, rotateMaster } from "../../../gateway/commands/keys/rotate-master.js";
 import { SEALED } from "../../../gateway/commands/keys/sealed-columns.js";
 import { accessToken, invoiceXml, sapi, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
 import type { Mailbox, TestEngine } from "../../support/engines/engine.js";
@@ -168,6 +168,28 @@ describe("the ring of master keys", () => {
     const copy = sealer.seal(Buffer.from(damaged), damaged);
     await db.sql`update payload set sealed = ${copy} where document_id = ${damaged}`;
     expect(await openPayload(alone.sealer, damaged)).toBe(damaged);
+  });
+
+  test("a change of the master key says which key is missing where a value was sealed under one that is not given, and calls only what is damaged damaged", async () => {
+    const { sealer } = await open(A);
+    const damaged = await sealPayload(sealer);
+    await db.sql`update payload set sealed = '\\x00' where document_id = ${damaged}`;
+    const foreign = await sealPayload(createSealer([C]));
+    const said: string[] = [];
+    const report = createUnopenedReport((sentence) => said.push(sentence));
+    await rotateMaster(db.sql, await open(B, A), report.hear);
+    expect(report.end()).toBe(false);
+    expect([...said.slice(0, 2).sort(), ...said.slice(2)]).toEqual([
+      ...[
+        `The row ${damaged} of payload does not open; it was left as it is.`,
+        `The row ${foreign} of payload does not open, for its key ${idOf(C)} is missing; it was left as it is.`,
+      ].sort(),
+      `Rows that do not open, since their key is missing: 1. Give the master key ${idOf(C)} in MASTER_KEY_PREVIOUS, and run this again.`,
+      "Rows that do not open, since they are damaged: 1. Restore them from a copy of the database; the key that sealed them is kept.",
+    ]);
+    // What the sentence asks for helps.
+    await rotateMaster(db.sql, await open(B, A, C), () => undefined);
+    expect(await openPayload((await open(B)).sealer, foreign)).toBe(foreign);
   });
 
   test("a change of the master key covers every column of the schema that holds sealed octets", async () => {

@@ -109,7 +109,8 @@ describe("an envelope is refused", () => {
       "sender_value",
     ],
     ["whose creation time has no zone", good.replace("09:00:00.123Z", "09:00:00.123"), "creation_date"],
-    ["whose creation day does not exist", good.replace("2026-11-20T", "2026-13-20T"), "creation_date"],
+    ["whose creation month does not exist", good.replace("2026-11-20T", "2026-13-20T"), "creation_date"],
+    ["whose creation day does not exist", good.replace("2026-11-20T", "2026-02-31T"), "creation_date"],
     [
       "that says it holds several documents",
       good.replace("<sh:CreationDateAndTime>", "<sh:MultipleType>true</sh:MultipleType><sh:CreationDateAndTime>"),

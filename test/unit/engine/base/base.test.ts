@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
-import { addDays, bratislavaDay } from "../../../../engine/base/clock.js";
+import { addDays, bratislavaDay, isStorable, parseInstant } from "../../../../engine/base/clock.js";
 import { ConfigError, environmentExample, loadConfig, VARIABLES } from "../../../../engine/base/config.js";
 import { createCursors } from "../../../../engine/base/cursors.js";
 import { ERRORS } from "../../../../engine/base/errors.js";
@@ -212,6 +212,21 @@ describe("cursors", () => {
 });
 
 describe("clock", () => {
+  test.each(["2026-02-31", "2026-02-29", "1900-02-29", "2026-04-31", "2026-11-00", "0000-01-01", "20260-01-01"])(
+    "a time on %s, which no calendar has, is none",
+    (day) => {
+      expect(parseInstant(`${day}T12:00:00Z`)).toBeUndefined();
+      expect(isStorable(`${day}T12:00:00+01:00`)).toBe(false);
+    },
+  );
+
+  test.each(["2024-02-29T12:00:00Z", "2026-11-30T00:30:00.123+01:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])(
+    "the instant %s is read as it is written",
+    (text) => {
+      expect(parseInstant(text)).toBe(Date.parse(text));
+    },
+  );
+
   test.each([
     ["2026-12-31T22:59:59Z", "2026-12-31"],
     ["2026-12-31T23:00:00Z", "2027-01-01"],
