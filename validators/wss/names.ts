@@ -98,3 +98,6 @@ export const LEGACY_KEY_TRANSPORTS: readonly KeyTransport[] = [
   { method: ALG.rsaOaep, digest: ALG.sha256, mgf: undefined, oaepHash: "sha256", mgfHash: "sha1" },
   { method: `${NS.xenc}rsa-oaep-mgf1p`, digest: ALG.sha256, mgf: undefined, oaepHash: "sha256", mgfHash: "sha1" },
 ];
+
+/** What a URL of a MIME part begins with: the scheme is the same in any case (RFC 3986 section 3.1). */
+export const CID_URL = /^cid:/i;

@@ -6,7 +6,7 @@
 import { attributeOf, childElements, onlyChild, textOf } from "../xml/tree.js";
 import type { XmlElement } from "../xml/tree.js";
 import { compactBase64, decodeBase64 } from "./coding/base64.js";
-import { ALG, hashOf, NS, WSS_URI } from "./names.js";
+import { ALG, CID_URL, hashOf, NS, WSS_URI } from "./names.js";
 import type { SignaturePolicy } from "./names.js";
 import type { SignedReference } from "./protocol.js";
 
@@ -116,7 +116,7 @@ function expectedTransform(uri: string, enveloped: boolean): string {
     if (uri === "") return ALG.enveloped;
   } else if (/^#[^#()/:\s]+$/.test(uri)) {
     return TRANSFORM_BY_TARGET.element;
-  } else if (uri.startsWith("cid:")) {
+  } else if (CID_URL.test(uri)) {
     return TRANSFORM_BY_TARGET.attachment;
   }
   throw new Fault("transform_not_allowed");

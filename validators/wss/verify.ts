@@ -8,7 +8,7 @@ import type { XmlElement } from "../xml/tree.js";
 import { certificateFromBase64 } from "./certificate.js";
 import type { CertificateFacts } from "./certificate.js";
 import type { Envelope } from "./envelope.js";
-import { ALG, NS } from "./names.js";
+import { ALG, CID_URL, NS } from "./names.js";
 import type { SignaturePolicy } from "./names.js";
 import type { SecurityReason, SignedReference } from "./protocol.js";
 import { readSignatureInfo, referencedToken } from "./signature-info.js";
@@ -91,7 +91,7 @@ export function signedSet(
   const messagingUri = wsuUri(envelope.messaging);
   const bodyUri = wsuUri(envelope.body);
   for (const reference of references) {
-    const target = reference.uri.startsWith("cid:") ? cidOf(reference.uri) : reference.uri;
+    const target = CID_URL.test(reference.uri) ? cidOf(reference.uri) : reference.uri;
     if (target === undefined || targets.has(target)) return "reference_unknown";
     targets.set(target, reference);
   }
@@ -114,7 +114,7 @@ function wsuUri(element: XmlElement): string | undefined {
 
 /** `cid:` with its percent-escapes decoded (RFC 2392); undefined when they are malformed. */
 export function cidOf(uri: string): string | undefined {
-  if (!uri.startsWith("cid:") || uri.length === 4) return undefined;
+  if (!CID_URL.test(uri) || uri.length === 4) return undefined;
   try {
     return `cid:${decodeURIComponent(uri.slice(4))}`;
   } catch {

@@ -225,12 +225,53 @@ const IDENTITY_ENCODINGS: readonly string[] = ["binary", "8bit", "7bit"];
 function decode(body: Buffer, headers: Map<string, string>): Buffer {
   const encoding = headers.get("content-transfer-encoding")?.toLowerCase() ?? "binary";
   if (IDENTITY_ENCODINGS.includes(encoding)) return body;
+  if (encoding === "quoted-printable") return quotedPrintable(body);
   if (encoding !== "base64") throw new Fault("transfer_encoding");
   const text = body.toString("latin1").replace(/[ \t\r\n]+/g, "");
   const bytes = Buffer.from(text, "base64");
   // `Buffer.from` skips what is not base64, so that only encoding the result again shows whether anything was skipped.
   if (bytes.toString("base64") !== text) throw new Fault("transfer_encoding");
   return bytes;
+}
+
+const isBlank = (octet: number | undefined): boolean => octet === 0x20 || octet === 0x09;
+const isPrintable = (octet = 0): boolean => octet > 0x20 && octet < 0x7f;
+
+/** Length of the line end there; 0 where there is none. */
+function lineEndAt(body: Buffer, at: number): number {
+  if (body[at] === 0x0a) return 1;
+  return body[at] === 0x0d && body[at + 1] === 0x0a ? 2 : 0;
+}
+
+/**
+ * Octet by octet: lines of a body at its cap, as texts, would be more than a worker has.
+ * @source RFC 2045 section 6.7
+ */
+function quotedPrintable(body: Buffer): Buffer {
+  const bytes = Buffer.alloc(body.length);
+  let length = 0;
+  for (let at = 0; at < body.length;) {
+    const isEscape = body[at] === 0x3d;
+    const from = isEscape ? at + 1 : at;
+    let to = from;
+    while (isBlank(body[to])) to += 1;
+    const end = lineEndAt(body, to);
+    if (isEscape && end > 0) at = to + end;
+    else if (isEscape) {
+      const digits = body.toString("latin1", from, from + 2);
+      if (!/^[0-9A-Fa-f]{2}$/.test(digits)) throw new Fault("transfer_encoding");
+      bytes[length++] = parseInt(digits, 16);
+      at = from + 2;
+    } else {
+      const next = to > at ? to : at + Math.max(end, 1);
+      if (to === at && end === 0 && !isPrintable(body[at])) throw new Fault("transfer_encoding");
+      // Blanks at the end of a line were added on the way.
+      const isAdded = to > at && (end > 0 || to === body.length);
+      if (!isAdded) length += body.copy(bytes, length, at, next);
+      at = next;
+    }
+  }
+  return bytes.subarray(0, length);
 }
 
 function contentId(value: string | undefined): string | undefined {

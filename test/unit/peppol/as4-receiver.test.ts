@@ -358,6 +358,16 @@ describe("X-09: parts, encryption, compression", () => {
     },
   );
 
+  test.each<[string, Edits]>([
+    ["in the header", { messaging: (xml) => xml.replace('href="cid:', 'href="CID:') }],
+    ["in the signature", { signedInfo: (xml) => xml.replace('URI="cid:', 'URI="Cid:') }],
+    ["in the encryption", { envelope: (xml) => xml.replace('CipherReference URI="cid:', 'CipherReference URI="CID:') }],
+  ])("a message that names its part by CID: in capitals %s is taken", async (_, edits) => {
+    const message = await forge(them, us, { ...edits, signedPayload: gzipSync(sbd()) });
+    const reply = await receive(message.body, message.contentType);
+    expect(Buffer.from(reply.body).toString()).toContain("NonRepudiationInformation");
+  });
+
   test("a part encrypted for somebody else is refused", async () => {
     const message = await forge(them, stranger, { messaging: (xml) => xml.replace("PSK000003", "PSK000001") });
     expect(codeIn(await receive(message.body, message.contentType))).toBe("EBMS:0102");

@@ -74,6 +74,18 @@ describe("what is accepted", () => {
     expect(read(two("Content-ID: a@b\r\n\r\nx"))[1]?.cid).toBe("a@b");
   });
 
+  test("quoted-printable is accepted, with soft line breaks, digits in any case and blanks that a relay has added", () => {
+    const part = "Content-Transfer-Encoding: Quoted-Printable\r\n\r\na =3D b=C3=a9 \t\r\n=\r\n\r\nc= \r\nd=20";
+    expect(read(two(part))[1]?.body.toString()).toBe("a = b\u00e9\r\n\r\ncd ");
+    expect(read(two(part).replaceAll("\r\n", "\n"))[1]?.body.toString()).toBe("a = b\u00e9\n\ncd ");
+  });
+
+  test("quoted-printable of 20 MB of short lines is read without a text for each of them", () => {
+    const head = "Content-Transfer-Encoding: quoted-printable\r\n\r\n";
+    const [, part] = read(two(`${head}${"\r\n".repeat(10_000_000)}x`));
+    expect(part?.body).toHaveLength(20_000_001);
+  });
+
   test("an empty part, and a part without headers, are accepted", () => {
     expect(read(two("Content-ID: a\r\n\r\n"))[1]?.body).toHaveLength(0);
     expect(read(two("\r\nx"))[1]).toMatchObject({ cid: undefined, mediaType: "" });
@@ -105,7 +117,12 @@ describe("what is refused", () => {
     ["33 headers", headers(Array.from({ length: 33 }, (_, index) => `X-${index}: y`).join("\r\n")), "headers"],
     ["10 KB of headers", headers(`X: ${"y".repeat(10_000)}`), "headers"],
     ["a part without blank line", two("Content-ID: <a>"), "headers"],
-    ["quoted-printable", headers("Content-Transfer-Encoding: quoted-printable"), "transfer_encoding"],
+    ["an encoding that nobody knows", headers("Content-Transfer-Encoding: x-uuencode"), "transfer_encoding"],
+    ...["=", "=4", "=G0", "a=\rb", "a\rb", "caf\u00e9", "a\0b"].map((text): [string, string, string] => [
+      `quoted-printable that is none: ${JSON.stringify(text)}`,
+      two(`Content-Transfer-Encoding: quoted-printable\r\n\r\n${text}x`),
+      "transfer_encoding",
+    ]),
     ["base64 that is none", two("Content-Transfer-Encoding: base64\r\n\r\naGVs*bG8="), "transfer_encoding"],
     ["an empty Content-ID", headers("Content-ID: <>"), "content_id"],
     ["a Content-ID with brackets inside", headers("Content-ID: <a><b>"), "content_id"],
