@@ -73,6 +73,8 @@ export interface Outcome {
   readonly code?: string;
   /** One sentence for the operator, without text of the peer or the document. */
   readonly detail?: string;
+  /** Whether something of ours failed after the message was transmitted: the network's answer is not to blame. */
+  readonly isOurs?: boolean;
   /** Whether a fault of ours stays for ever, so that no other try is made. @default it is repaired */
   readonly isLast?: boolean;
   /** How long to wait before the next try, where the outcome is `deferred`. */
@@ -94,6 +96,14 @@ export const WORKERS_BUSY = {
   code: "WORKERS_BUSY",
   retryAfter_ms: LIMITS.workers_busy_retry_ms,
   keepsPlace: true,
+} as const satisfies Outcome;
+
+/** Transmitted, and the record of it is not stored: nothing proves it, and the next attempt brings the record. */
+export const EVIDENCE_NOT_STORED = {
+  kind: "unconfirmed",
+  code: "EVIDENCE",
+  detail: "The evidence could not be stored.",
+  isOurs: true,
 } as const satisfies Outcome;
 
 /** A way to other access points: AS4 over the network, or the loopback of a sandbox. */

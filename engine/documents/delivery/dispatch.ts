@@ -185,24 +185,15 @@ export function deferredUntil(
 export function waitAfter(
   plan: readonly number[],
   { answers, faults }: Pick<TakenAttempt, "answers" | "faults">,
-  { kind, isLast = false }: Pick<Outcome, "kind" | "isLast">,
+  { kind, isOurs = kind === "internal", isLast = false }: Pick<Outcome, "kind" | "isOurs" | "isLast">,
   random: () => number,
 ): { readonly uses: PlanUse; readonly wait_ms: number | undefined } {
-  switch (kind) {
-    // A document whose receiver is down when it is older than the plan lasts has no more time.
-    case "deferred":
-      return { uses: "nothing", wait_ms: undefined };
-    // Whatever fails on our side is for us to repair: it never ends a document that can be opened.
-    case "internal":
-      return {
-        uses: "fault",
-        wait_ms: isLast
-          ? undefined
-          : Math.min(LIMITS.fault_wait_first_ms * 2 ** Math.min(faults, 30), LIMITS.fault_wait_max_ms),
-      };
-    default:
-      return { uses: "answer", wait_ms: nextAttemptAt(plan, answers + 1, 0, random) };
-  }
+  // A document whose receiver is down when it is older than the plan lasts has no more time.
+  if (kind === "deferred") return { uses: "nothing", wait_ms: undefined };
+  if (!isOurs) return { uses: "answer", wait_ms: nextAttemptAt(plan, answers + 1, 0, random) };
+  // Whatever fails on our side is for us to repair: it never ends a document that can be opened.
+  const wait_ms = Math.min(LIMITS.fault_wait_first_ms * 2 ** Math.min(faults, 30), LIMITS.fault_wait_max_ms);
+  return { uses: "fault", wait_ms: isLast ? undefined : wait_ms };
 }
 
 /** The exchange that an outcome proves, for the reports: recorded with the move that it makes, or not at all. */

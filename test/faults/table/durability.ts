@@ -116,6 +116,10 @@ export const DURABILITY: readonly FaultRow[] = [
         "on a full disk sends and reads are answered 503 and nothing worse; with room again each is accepted under its key and delivered once, by the same process",
       ),
       by(
+        "integration/access-points/as4-deferral",
+        "a document whose evidence we cannot store is transmitted, uses nothing of the plan, never ends, and is delivered once its evidence is stored",
+      ),
+      by(
         "bulkheads/starts/standard-output",
         "an engine whose log lies on a full disk starts, serves, and drains when it is told to",
         "lines go on where a full disk has cut them, in their order, once there is room again",

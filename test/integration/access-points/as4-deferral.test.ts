@@ -14,6 +14,7 @@ import { silentLog } from "../../../engine/base/log.js";
 import type { Log } from "../../../engine/base/log.js";
 import { provider } from "../../../engine/documents/provider.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
+import { EVIDENCE_NOT_STORED } from "../../../engine/peppol/transport.js";
 import type { Exchange, Outcome, Transport } from "../../../engine/peppol/transport.js";
 import { takeAttempt } from "../../../engine/storage/documents/attempts.js";
 import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
@@ -217,6 +218,21 @@ describe("the plan of attempts", () => {
     }
     await attempt(id, { kind: "transport_failed", code: "CONNECT" });
     expect(await stateOf(id)).toMatchObject({ status: "send_failed", answers: LIMITS.retry_plan_ms.length + 1 });
+  });
+
+  test("a document whose evidence we cannot store is transmitted, uses nothing of the plan, never ends, and is delivered once its evidence is stored", async () => {
+    const id = await document();
+    for (let n = 1; n <= 40; n += 1) {
+      await attempt(id, EVIDENCE_NOT_STORED);
+      const wait_ms = (await dueIn_ms(db.sql, id)) ?? Number.NaN;
+      expect(wait_ms).toBeLessThanOrEqual(
+        Math.min(LIMITS.fault_wait_first_ms * 2 ** (n - 1), LIMITS.fault_wait_max_ms),
+      );
+      await makeDue(db.sql, id);
+    }
+    expect(await stateOf(id)).toMatchObject({ status: "sent", answers: 0, faults: 40 });
+    await attempt(id, { kind: "already_handed_over" });
+    expect(await stateOf(id)).toMatchObject({ status: "delivered" });
   });
 
   test("faults of ours at one document that come again and again are an alarm", async () => {

@@ -392,9 +392,11 @@ describe("not believed: the document stays due, under the same MessageId", () =>
     expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EBMS:4001" });
   });
 
-  test("a receipt whose evidence cannot be stored does not count", async () => {
+  test("a receipt whose evidence cannot be stored does not count, and uses nothing of the plan of its document", async () => {
     archive.failing = 1;
-    expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EVIDENCE" });
+    const outcome = await deliver();
+    expect(outcome).toMatchObject({ kind: "unconfirmed", code: "EVIDENCE" });
+    expect(waitAfter(LIMITS.retry_plan_ms, { answers: 0, faults: 0 }, outcome, () => 0.5).uses).toBe("fault");
   });
 });
 
