@@ -13,7 +13,7 @@ import type { EvidenceRef, EvidenceStore } from "./store.js";
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
 const failure = (what: string, error: unknown): EvidenceStoreFailure =>
-  new EvidenceStoreFailure(`Evidence could not be ${what}: ${codeOf(error) || "unknown"}.`);
+  new EvidenceStoreFailure(`Evidence could not be ${what}: ${codeOf(error) || "unknown"}.`, codeOf(error) || undefined);
 
 /** Removes a draft; that somebody has done so already is no fault of what is stored. */
 async function removeDraft(draft: string): Promise<void> {

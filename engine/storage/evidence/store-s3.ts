@@ -117,6 +117,7 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
       throw new EvidenceMissing("An evidence object is missing.");
     throw new EvidenceStoreFailure(
       `The evidence bucket ${begin.includes("NoSuchBucket") ? "does not exist" : `refused to ${what}`}: HTTP ${response.status}.`,
+      `HTTP ${response.status}`,
     );
   }
 

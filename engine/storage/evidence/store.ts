@@ -33,6 +33,13 @@ export interface EvidenceStore {
 /** The store cannot be reached or written to; the same call may succeed later. */
 export class EvidenceStoreFailure extends Error {
   override readonly name: string = "EvidenceStoreFailure";
+  /** What the system says, ENOSPC for one, as a log line tells it; the sentence stays out of the log. */
+  readonly code: string | undefined;
+
+  constructor(sentence: string, code?: string) {
+    super(sentence);
+    this.code = code;
+  }
 }
 
 /** There is no such object. */

@@ -83,11 +83,22 @@ export async function movePayloads(
   now: Instant,
 ): Promise<{ readonly moved: number; readonly removed: number }> {
   let moved = 0;
-  for (let round = 0; round < LIMITS.payload_move_rounds_max; round += 1) {
-    const some = await moveSome(sql, store, now);
-    moved += some;
-    if (some === 0) break;
+  let removed = 0;
+  try {
+    for (let round = 0; round < LIMITS.payload_move_rounds_max; round += 1) {
+      const some = await moveSome(sql, store, now);
+      moved += some;
+      if (some === 0) break;
+    }
+  } finally {
+    // Also where the store takes nothing: what goes is the room that it lacks.
+    removed = await removeOver(sql, store, now);
   }
+  return { moved, removed };
+}
+
+/** Removes what is given up, and objects of which no payload is left. @returns how many objects */
+async function removeOver(sql: Sql, store: PayloadStore, now: Instant): Promise<number> {
   await giveUp(sql, now);
   let removed = 0;
   for (let round = 0; round < LIMITS.sweep_rounds_max; round += 1) {
@@ -95,7 +106,7 @@ export async function movePayloads(
     removed += some;
     if (some < LIMITS.sweep_batch) break;
   }
-  return { moved, removed };
+  return removed;
 }
 
 /** Whether any payload of this database is in a payload store. */

@@ -11,6 +11,7 @@ import { systemClock } from "../../../engine/base/clock.js";
 import type { FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { readSentUbl } from "../../../engine/documents/reads/sent.js";
+import { EvidenceStoreFailure } from "../../../engine/storage/evidence/store.js";
 import { findSealedPayload } from "../../../engine/storage/payloads/find.js";
 import { movePayloads } from "../../../engine/storage/payloads/move.js";
 import { openPayloadStore, usePayloadStore } from "../../../engine/storage/payloads/payload-store.js";
@@ -229,6 +230,26 @@ test("a process that was so slow that its object was given up moves nothing to i
     select object, byte_offset as at, byte_length as length from payload_moved where document_id = ${id}`;
   if (moved === undefined) throw new Error("it was not moved");
   expect((await files.get(moved.object, { offset: moved.at, length: moved.length })).toString()).toBe("sealed");
+});
+
+test("a store that takes nothing more gives back what is over: that is the room it lacks", async () => {
+  const { sql } = engine.db;
+  const files = openPayloadStore(`file:${folder}`, systemClock);
+  const over = await endedDocument();
+  // Octets of its own, so that its object is nobody else's.
+  await sql`update payload set sealed = ${Buffer.from(over)} where document_id = ${over}`;
+  expect(await movePayloads(sql, files, LATER)).toMatchObject({ moved: 1 });
+  const objects = pathsBelow(folder).length;
+  await sql`select remove_documents(${[over]}::uuid[])`;
+  const waits = await endedDocument();
+  const full: PayloadStore = {
+    ...files,
+    put: () => Promise.reject(new EvidenceStoreFailure("Evidence could not be written: ENOSPC.")),
+  };
+  await expect(movePayloads(sql, full, LATER)).rejects.toThrow("ENOSPC");
+  expect(pathsBelow(folder)).toHaveLength(objects - 1);
+  expect(await sql`select 1 from payload where document_id = ${waits}`).toHaveLength(1);
+  expect(await movePayloads(sql, files, LATER)).toMatchObject({ moved: 1 });
 });
 
 test("an engine without the store does not start on a database whose payloads are in one", async () => {

@@ -18,6 +18,7 @@ import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
+import { errorFields } from "../../../engine/base/log.js";
 import { openFileEvidence } from "../../../engine/storage/evidence/store-file.js";
 import { openS3Evidence, parseS3Target } from "../../../engine/storage/evidence/store-s3.js";
 import {
@@ -145,6 +146,19 @@ describe("the file form", () => {
     expect(readFileSync(join(root, ref)).equals(bytes)).toBe(true);
     rmSync(root, { recursive: true, force: true });
   });
+});
+
+test("a line of the log says what the system says of a store that takes nothing, and not where it lies", async () => {
+  const root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
+  const store = openFileEvidence(root);
+  const ref = evidenceRef(Buffer.from("x"), STORED_AT);
+  // Stands where the folder of a year is to be made, as nothing can be made on a full disk.
+  writeFileSync(join(root, ref.slice(0, 4)), "");
+  const error: unknown = await store.put(ref, Buffer.from("x")).catch((thrown: unknown) => thrown);
+  const said = errorFields(error);
+  expect(said).toMatchObject({ error: "EvidenceStoreFailure", code: "ENOTDIR" });
+  expect(JSON.stringify(said)).not.toContain(root);
+  rmSync(root, { recursive: true, force: true });
 });
 
 describe("the file form, of an object in pieces", () => {
@@ -330,7 +344,7 @@ describe("the s3 form", () => {
         message: "The evidence bucket does not exist: HTTP 404.",
       });
     imitation.failing = 1;
-    await expect(openS3Evidence(target, systemClock).put(ref, bytes)).rejects.toThrow("HTTP 503");
+    await expect(openS3Evidence(target, systemClock).put(ref, bytes)).rejects.toMatchObject({ code: "HTTP 503" });
     await imitation.stop();
     await expect(openS3Evidence(target, systemClock).put(ref, bytes)).rejects.toBeInstanceOf(EvidenceStoreFailure);
     expect(imitation.objects.size).toBe(0);
