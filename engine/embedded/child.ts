@@ -34,6 +34,12 @@ export function reasonIn(output: string): string {
   return told === "" ? "it said nothing" : told;
 }
 
+/** What the system says in English, in which our programs run, where there is no room. */
+const NO_ROOM = /No space left on device|Disk quota exceeded/;
+
+/** Whether what a program could not do may succeed a moment later. @param reason  as `reasonIn` tells it */
+export const passes = (reason: string): boolean => NO_ROOM.test(reason);
+
 /** State letter and start time (clock ticks after boot) of a Linux process. */
 function procStat(pid: number): { readonly state: string; readonly startedAt: string } | undefined {
   try {

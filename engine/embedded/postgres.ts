@@ -7,7 +7,7 @@ import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { EmbeddedError, isProgramOn, reasonIn, stopProcess, superviseChild } from "./child.js";
+import { EmbeddedError, isProgramOn, passes, reasonIn, stopProcess, superviseChild } from "./child.js";
 import { asUser, choosePrivileges, giveTo, locateBinaries } from "./binaries.js";
 import type { Binaries, Privileges } from "./binaries.js";
 import { renameSynced } from "../base/files/durable.js";
@@ -197,8 +197,10 @@ async function run(file: string, args: readonly string[], options: SpawnOptions,
     child.once("close", resolve);
   });
   if (code !== 0) {
+    const reason = reasonIn(output);
     throw new EmbeddedError(
-      `The embedded PostgreSQL cannot be set up: ${reasonIn(output)}. Set DATABASE_URL to use a PostgreSQL of your own.`,
+      `The embedded PostgreSQL cannot be set up: ${reason}. Set DATABASE_URL to use a PostgreSQL of your own.`,
+      passes(reason),
     );
   }
 }

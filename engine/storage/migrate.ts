@@ -12,12 +12,19 @@ import { isoInstant } from "../base/clock.js";
 import type { Clock } from "../base/clock.js";
 import { LIMITS } from "../base/limits.js";
 import { runSteps, stepsOf } from "./migration-steps.js";
-import { openSql } from "./sql.js";
+import { isPassing, openSql } from "./sql.js";
 import type { Sql } from "./sql.js";
 
 /** The schema cannot be brought up to date; the message is one sentence for the operator. */
 export class MigrationError extends Error {
   override readonly name = "MigrationError";
+  /** Whether the same start may succeed a moment later: no room on the disk, a lock held, a Postgres that went away. */
+  readonly passing: boolean;
+
+  constructor(sentence: string, cause?: unknown) {
+    super(sentence, { cause });
+    this.passing = isPassing(cause);
+  }
 }
 
 export const MIGRATION_STATES = ["applied", "pending", "changed", "unknown"] as const;
@@ -256,7 +263,7 @@ async function apply(sql: Sql, file: MigrationFile, clock: Clock): Promise<boole
     if (wasAppliedByAnother(error)) return false;
     if (!(error instanceof Error)) throw error;
     const left = steps === undefined ? "changed nothing" : "will be begun again";
-    throw new MigrationError(`The migration ${file.name} failed and ${left}: ${error.message}`, { cause: error });
+    throw new MigrationError(`The migration ${file.name} failed and ${left}: ${error.message}`, error);
   }
 }
 

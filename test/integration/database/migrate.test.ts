@@ -79,6 +79,18 @@ describe("migrate", () => {
     expect(await migrate({ url, clock: systemClock, directory: folderOf(TWO) })).toEqual(["0002_two.sql"]);
   });
 
+  test.each([
+    { what: "a disk without room", code: "53100", passing: true },
+    { what: "a lock that somebody holds", code: "55P03", passing: true },
+    { what: "a server that is shut down", code: "57P01", passing: true },
+    { what: "a mistake in the file", code: "42P01", passing: false },
+  ])("whoever starts is told whether the next start may succeed: $what", async ({ code, passing }) => {
+    const { url } = await emptyDatabase();
+    const fails = `-- not transactional\ndo $$ begin raise exception 'it fails' using errcode = '${code}'; end $$;`;
+    const migrated = migrate({ url, clock: systemClock, directory: folderOf({ "0001_one.sql": fails }) });
+    await expect(migrated).rejects.toMatchObject({ name: "MigrationError", passing });
+  });
+
   test("an applied file that was changed afterwards stops the start and is named", async () => {
     const { url } = await emptyDatabase();
     await migrate({ url, clock: systemClock, directory: folderOf(TWO) });

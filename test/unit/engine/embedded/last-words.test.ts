@@ -1,7 +1,7 @@
 /** What an operator is told of a program that could not do its work: the reason, not the last line. */
 import { expect, test } from "vitest";
 
-import { reasonIn } from "../../../../engine/embedded/child.js";
+import { passes, reasonIn } from "../../../../engine/embedded/child.js";
 
 test.each([
   [
@@ -22,4 +22,13 @@ initdb: hint: remove it or run initdb with an argument other than it
   ["", "it said nothing"],
 ])("the reason is told of %j", (output, reason) => {
   expect(reasonIn(output)).toBe(reason);
+});
+
+test.each([
+  ['could not write to file "base/4/1249": No space left on device', true],
+  ['could not extend file "base/5/2608": Disk quota exceeded', true],
+  ['directory "/data/postgres.new" exists but is not empty', false],
+  ["Illegal instruction", false],
+])("a supervisor starts again what %j has ended: %s", (reason, again) => {
+  expect(passes(reason)).toBe(again);
 });
