@@ -44,9 +44,12 @@ export class WaitingLines {
     if (!this.#isWriting && !this.#isRefused) this.#begin();
   };
 
-  /** How many were lost since it was last asked; none are told while nothing can be written. */
+  /**
+   * How many were lost since it was last asked; none are told while nothing can be written, or so much waits that the
+   * line which tells it might be lost as well.
+   */
   takeLost(): number {
-    if (this.#isRefused) return 0;
+    if (this.#isRefused || this.#chars > LIMITS.log_waiting_chars_max / 2) return 0;
     const lost = this.#lost;
     this.#lost = 0;
     return lost;

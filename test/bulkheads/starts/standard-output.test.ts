@@ -108,9 +108,12 @@ describe("lines of the log", () => {
       return octets.length;
     };
     readonly later: LinesTo["later"] = (then) => void this.#again.push(then);
+    answerOne(): void {
+      this.#answers.shift()?.();
+    }
     /** Answers what is asked, until nothing more is. */
     answer(): void {
-      for (let next = this.#answers.shift(); next !== undefined; next = this.#answers.shift()) next();
+      while (this.#answers.length > 0) this.answerOne();
     }
     /** The wait after a failure is over. */
     passTime(): void {
@@ -148,6 +151,23 @@ describe("lines of the log", () => {
     place.passTime();
     expect(place.text.length).toBe("first\n".length + fitting * line.length);
     expect([lines.takeLost(), lines.takeLost()]).toEqual([5, 0]);
+  });
+
+  test.each([
+    ["stands still", 0],
+    ["takes a little", 1],
+  ])("how many were lost waits for room for the line that tells it, where a reader %s", (_, taken) => {
+    const place = new Place();
+    const lines = new WaitingLines(place);
+    const line = `${"x".repeat(1_023)}\n`;
+    lines.write("first\n");
+    for (let n = 0; n < LIMITS.log_waiting_chars_max / line.length + 5; n += 1) lines.write(line);
+    place.room = taken;
+    if (taken > 0) place.answerOne();
+    expect(lines.takeLost()).toBe(0);
+    place.room = Infinity;
+    place.answer();
+    expect(lines.takeLost()).toBe(5);
   });
 
   test("lines that wait when the process ends are written then, as far as they are taken", () => {
