@@ -124,6 +124,7 @@ export const LOG_EVENTS = {
   "stream.message_dropped":
     "A message was delivered as often as is allowed and is given up; its work is still due in Postgres.",
   "stream.pull_failed": "Messages could not be fetched from the broker.",
+  "validator.not_kept": "A document that has ended two workers could not be kept in DATA_DIR/quarantine.",
   "validator.quarantined":
     "A document has ended two workers; it is refused from now on and kept sealed in DATA_DIR/quarantine.",
   "webhook.attempt_unwritten":

@@ -7,6 +7,7 @@ import {
   openSync,
   renameSync,
   rmdirSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -138,8 +139,14 @@ export async function replaceFile(path: string, text: string, draft: string): Pr
 
 /** As `replaceFile`, at once: for what is seldom written, and from where nothing can wait. */
 export function replaceFileNow(path: string, bytes: Uint8Array, draft: string): void {
-  writeFileSync(draft, bytes, { mode: 0o600, flush: true });
-  renameSync(draft, path);
+  try {
+    writeFileSync(draft, bytes, { mode: 0o600, flush: true });
+    renameSync(draft, path);
+  } catch (error) {
+    // Half a file takes room where there is none, and a place among those that may be kept.
+    rmSync(draft, { force: true });
+    throw error;
+  }
   syncPathNow(dirname(path));
 }
 

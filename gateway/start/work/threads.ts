@@ -5,12 +5,13 @@ import { EXCHANGE_KINDS } from "../../../engine/documents/inbound/exchange-kinds
 import { createValidators } from "../../../engine/documents/accept/validators.js";
 import type { DocumentWorkers } from "../../../engine/documents/accept/validators.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { errorFields } from "../../../engine/base/log.js";
 import { budget } from "../../../engine/base/memory/budgets.js";
 import { ownTurn } from "../../../engine/base/memory/turns.js";
 import type { As4Jobs } from "../../../engine/peppol/as4/jobs.js";
 import type { Sealer } from "../../../engine/storage/sealer.js";
 import { createPool, workerEntry } from "../../../validators/pool.js";
-import type { ValidatorPool } from "../../../validators/pool.js";
+import type { QuarantinedJob, ValidatorPool } from "../../../validators/pool.js";
 import type { Lane } from "../../../validators/protocol.js";
 import { keepQuarantined } from "../data-dir.js";
 import type { Base } from "../infrastructure.js";
@@ -23,6 +24,19 @@ export interface Workers {
   readonly validators: DocumentWorkers;
   readonly jobs: As4Jobs;
 }
+
+/** What is done with a document that killed two workers: operators are told of it, and it is kept for them. */
+export const quarantine =
+  ({ log, dataDir }: Pick<Base, "log" | "dataDir">, sealer: Sealer) =>
+  (job: QuarantinedJob): void => {
+    log.error("validator.quarantined", { code: job.sha256, outcome: job.reason });
+    try {
+      keepQuarantined(dataDir, sealer, job);
+    } catch (error) {
+      // Nobody waits for this: what is thrown here would end the engine, with every such document anew.
+      log.error("validator.not_kept", errorFields(error));
+    }
+  };
 
 export async function startWorkers(
   { config, clock, log, metrics, stack, dataDir }: Base,
@@ -48,10 +62,7 @@ export async function startWorkers(
     onDone: ({ kind, lane, time_ms }) => {
       if (kind === "validate") judged(lane, time_ms);
     },
-    onQuarantine: (job) => {
-      log.error("validator.quarantined", { code: job.sha256, outcome: job.reason });
-      keepQuarantined(dataDir, sealer, job);
-    },
+    onQuarantine: quarantine({ log, dataDir }, sealer),
   });
   const pool = tracedPool(workers);
   stack.add("validators", () => pool.stop());

@@ -148,6 +148,17 @@ test("a document that killed its workers is on the disk with its name, and so is
   expect([path, join(folder, "quarantine")].map((one) => statSync(one).mode & 0o777)).toEqual([0o600, 0o700]);
 });
 
+test("a document that killed its workers and could not be kept leaves no half of a file behind", () => {
+  const sealer = createSealer([Buffer.alloc(32, 7)]);
+  const job = { kind: "validate", sha256: "a".repeat(64), reason: "exit", input: { bytes: Buffer.from("x") } } as const;
+  const name = `${job.sha256}.${sealer.keyId}.sealed`;
+  mkdirSync(join(folder, "quarantine", name), { recursive: true });
+  expect(() => {
+    keepQuarantined(folder, sealer, job);
+  }).toThrow("EISDIR");
+  expect(readdirSync(join(folder, "quarantine"))).toEqual([name]);
+});
+
 test("the name of a node outlives a power loss, as the leases that it holds do", async () => {
   let name = "";
   const syncs = await syncsOf(join(folder, "node.id"), async () => {

@@ -1,0 +1,54 @@
+/** What becomes of the other documents when one that ends workers cannot be kept, as on a full disk. */
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { invoiceWithLines } from "../../../bench/documents.js";
+import { createLog } from "../../../engine/base/log.js";
+import { createSealer } from "../../../engine/storage/sealer.js";
+import { quarantine } from "../../../gateway/start/work/threads.js";
+import { createPool } from "../../../validators/pool.js";
+import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
+import { bundleWorker } from "../../support/validators/worker-bundle.js";
+import type { WorkerBundle } from "../../support/validators/worker-bundle.js";
+
+const OPTIONS = { limits: SCAN_LIMITS, day: "2026-11-20", fairnessKey: "0245:2020202020" } as const;
+const ENDS_ITS_WORKER = Buffer.from('<!--exit--><a n="1"/>');
+
+let bundle: WorkerBundle;
+let folder: string;
+beforeAll(async () => {
+  bundle = await bundleWorker("fixtures/hostile-worker.ts");
+  folder = mkdtempSync(join(tmpdir(), "kurier-quarantine-"));
+});
+afterAll(async () => {
+  await bundle.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("a document that ends workers and cannot be kept ends no engine: it and those beside it are answered, and operators are told", async () => {
+  // Stands where the folder is to be made, as nothing can be made on a full disk.
+  writeFileSync(join(folder, "quarantine"), "");
+  const lines: string[] = [];
+  const log = createLog("info", { write: (line) => lines.push(line) });
+  const pool = createPool({
+    threads: { small: 1, large: 1 },
+    queueMax: 100,
+    queueBytesMax: 100_000_000,
+    jobTimeoutMs: 30_000,
+    preload: ["validate"],
+    workerFile: bundle.file,
+    onQuarantine: quarantine({ log, dataDir: folder }, createSealer([Buffer.alloc(32, 7)])),
+  });
+  const documents = [ENDS_ITS_WORKER, ...[1, 2, 3].map((n) => invoiceWithLines(1, { number: `N-${n}` }))];
+  const reports = await Promise.all(documents.map((bytes) => pool.validate(bytes, OPTIONS)));
+  expect(reports.map(({ valid }) => valid)).toEqual([false, true, true, true]);
+  expect(reports[0]?.findings).toMatchObject([{ ruleId: "ENGINE-QUARANTINED" }]);
+  await pool.stop();
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    { event: "validator.quarantined", code: reports[0]?.payloadSha256 },
+    { event: "validator.not_kept" },
+  ]);
+  expect(readdirSync(folder)).toEqual(["quarantine"]);
+});
