@@ -1,7 +1,7 @@
 /**
  * This release beside an earlier one: both serve one database behind one address, whose schema is changed under the
  * earlier one while it serves. Each takes documents, delivers and receives what either took; nothing is lost or doubled;
- * then the earlier one leaves. Method: the files of the earlier release are taken from the history, built aside with the
+ * this one is taken back and the earlier goes on alone; this one comes again, and the earlier leaves. Method: the files of the earlier release are taken from the history, built aside with the
  * packages of now, and run as a process.
  */
 import { randomUUID } from "node:crypto";
@@ -10,7 +10,7 @@ import { connect, createServer } from "node:net";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
 import { migrate } from "../../../engine/storage/migrate.js";
@@ -24,12 +24,12 @@ import { freePort, startEngineProcess } from "../../support/engines/process.js";
 import type { EngineProcess } from "../../support/engines/process.js";
 import { startReceiver } from "../../support/webhooks/receiver.js";
 import type { Receiver } from "../../support/webhooks/receiver.js";
-import { hasReleaseBefore, releaseBefore } from "../../support/engines/release-before.js";
+import { EARLIER, hasCommit, releaseBefore } from "../../support/engines/release-before.js";
 
 /** Documents that each node is given in each part of the change. */
 const DOCUMENTS = 5;
 
-const CAN_RUN = hasReleaseBefore();
+const RELEASES = EARLIER.filter(hasCommit);
 
 let db: TestDatabase;
 let folder: string;
@@ -37,14 +37,14 @@ let balancer: Balancer;
 let receiver: Receiver;
 const running: EngineProcess[] = [];
 
-beforeAll(async () => {
+beforeEach(async () => {
   db = await freshDatabase({ migrated: false });
   folder = mkdtempSync(join(tmpdir(), "kurier-releases-"));
   balancer = await startBalancer();
   receiver = await startReceiver();
 });
-afterAll(async () => {
-  await Promise.all(running.map((engine) => engine.stop()));
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((engine) => engine.stop()));
   balancer.stop();
   await receiver.close();
   await db.drop();
@@ -151,11 +151,11 @@ class World {
 }
 type Participant = EngineProcess["sandbox"]["sender"];
 
-test.skipIf(!CAN_RUN)(
-  "a release and the one before serve one database side by side, whose schema changes under the earlier: what either takes arrives once, is told once and is read through both",
+test.each(RELEASES)(
+  "a release and an earlier one, %s, serve one database side by side, whose schema changes under the earlier, and the earlier alone again: what either takes arrives once, is told once and is read through both",
   { timeout: 600_000 },
-  async () => {
-    const project = releaseBefore(folder);
+  async (commit) => {
+    const project = releaseBefore(folder, commit);
     const settings = {
       ...{ DATABASE_URL: db.url, MASTER_KEY: MASTER_KEY.toString("base64"), NATS_URL: "embedded" },
       ...{ PUBLIC_URL: `http://127.0.0.1:${balancer.port}`, VALIDATOR_THREADS: "1" },
@@ -188,9 +188,24 @@ test.skipIf(!CAN_RUN)(
     mkdirSync(nowData);
     for (const name of ["pki", "sandbox.json"])
       cpSync(join(beforeData, name), join(nowData, name), { recursive: true });
-    const now = await startEngineProcess({ dataDir: nowData, env: { ...settings, MIGRATE: "by-command" } });
-    running.push(now);
-    balancer.targets.push(now.port);
+    const startNow = async (): Promise<EngineProcess> => {
+      const engine = await startEngineProcess({ dataDir: nowData, env: { ...settings, MIGRATE: "by-command" } });
+      running.push(engine);
+      balancer.targets.push(engine.port);
+      return engine;
+    };
+    const first = await startNow();
+    await Promise.all([world.give(before, some), world.give(first, some)]);
+    await world.hasArrived();
+
+    // This release is taken back, with documents on their way, and comes again.
+    await Promise.all([world.give(before, some), world.give(first, some)]);
+    balancer.targets.pop();
+    expect(await first.stop(), first.output()).toBe(0);
+    await world.give(before, some);
+    await world.hasArrived();
+    await world.isRead(before);
+    const now = await startNow();
     await Promise.all([world.give(before, some), world.give(now, some)]);
     await world.hasArrived();
     for (const engine of [before, now]) await world.isRead(engine);
@@ -206,8 +221,8 @@ test.skipIf(!CAN_RUN)(
     const told = (): string[] => receiver.at("/in").map(({ json }) => String(json.data["document_id"]));
     await eventually("every delivery is told", () => new Set(told()).size >= world.taken.length);
     expect(told().sort()).toEqual([...world.taken].sort());
-    process.stdout.write(`${world.taken.length} documents, ${migration.files} migrations\n`);
-    for (const engine of [before, now])
+    process.stdout.write(`${commit}: ${world.taken.length} documents, ${migration.files} migrations\n`);
+    for (const engine of [before, first, now])
       expect(
         engine
           .output()
@@ -215,6 +230,5 @@ test.skipIf(!CAN_RUN)(
           .filter((line) => /"level":"(error|fatal)"/.test(line)),
       ).toEqual([]);
     expect(await now.stop(), now.output()).toBe(0);
-    running.length = 0;
   },
 );

@@ -264,7 +264,7 @@ export const DURABILITY: readonly FaultRow[] = [
     "two releases on one database",
     by(
       "faults/suites/releases",
-      "a release and the one before serve one database side by side, whose schema changes under the earlier: what either takes arrives once, is told once and is read through both",
+      "a release and an earlier one, %s, serve one database side by side, whose schema changes under the earlier, and the earlier alone again: what either takes arrives once, is told once and is read through both",
     ),
     by(
       "faults/suites/releases-suites",

@@ -8,6 +8,13 @@ import { PROJECT } from "./process.js";
 /** The last commit of the release before. */
 const BEFORE = "3c38d88d57c09d3e17f495aa15b29ff90e6d9784";
 
+/** What may run beside this release: the release before, and builds from between, which know more of the schema. */
+export const EARLIER: readonly string[] = [
+  BEFORE,
+  "03ed869daacbc28e4fb547211def99bd6751c7c1",
+  "a3027edf03bddb0ffa8ccaa42db496cda364196c",
+];
+
 const git = (...words: readonly string[]): Buffer =>
   execFileSync("git", [...words], { cwd: PROJECT, maxBuffer: 512 * 1024 * 1024, stdio: ["ignore", "pipe", "ignore"] });
 
@@ -32,11 +39,11 @@ export function migrationsOf(commit: string, folder: string): string {
   return join(folder, path);
 }
 
-/** Builds the release before. @returns its folder, below the one that is given */
-export function releaseBefore(folder: string): string {
+/** Builds an earlier release, @default the release before. @returns its folder, below the one that is given */
+export function releaseBefore(folder: string, commit = BEFORE): string {
   const project = join(folder, "before");
   mkdirSync(project);
-  execFileSync("tar", ["-x", "-C", project], { input: git("archive", BEFORE) });
+  execFileSync("tar", ["-x", "-C", project], { input: git("archive", commit) });
   symlinkSync(join(PROJECT, "node_modules"), join(project, "node_modules"));
   execFileSync(process.execPath, ["deploy/build.mjs"], { cwd: project });
   return project;
