@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 
+import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { listEvidence } from "../../storage/evidence/evidence.js";
 import type { EvidenceEntry } from "../../storage/evidence/evidence.js";
@@ -148,10 +149,18 @@ async function bury({ sql, archive }: RemovalPorts, { tombstone, leftovers }: Pr
 /** Objects of entries that are gone; a store that locks them for longer keeps them until then. */
 async function removeObjects({ sql, store, now }: RemovalPorts): Promise<number> {
   let removed = 0;
+  let draftsGoneUntil: Instant | undefined;
   for (let after: EvidenceRef = ""; ;) {
     const objects = await listLeftovers(sql, after);
     const gone: EvidenceRef[] = [];
-    for (const object of objects) if (await removeObject({ store, now }, object)) gone.push(object);
+    for (const object of objects) {
+      if (!(await removeObject({ store, now }, object))) continue;
+      gone.push(object);
+      // An hour has one folder, which may hold thousands: its drafts are looked for once.
+      const hour = retainedUntil(object);
+      if (hour !== draftsGoneUntil) await store.removeDrafts?.(object, hour);
+      draftsGoneUntil = hour;
+    }
     await forgetLeftovers(sql, gone);
     removed += gone.length;
     after = objects.at(-1) ?? after;

@@ -1,10 +1,9 @@
 /** Evidence on a file system: one read-only file an object, created exclusively, synced with its directory. */
-import { link, open, readdir, readFile, stat, unlink } from "node:fs/promises";
+import { link, lstat, open, readdir, readFile, unlink } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
-import type { Instant } from "../../base/clock.js";
 import { makeFolder, makeFolderNow, syncPath } from "../../base/files/durable.js";
 import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure } from "./store.js";
@@ -24,29 +23,19 @@ async function removeDraft(draft: string): Promise<void> {
   }
 }
 
-/** Begins the name of a file that is not whole yet. */
-const DRAFT = ".";
+/** The name of a file that is not whole yet: no other file of a folder that others share is touched. */
+const draftName = (): string => `.${randomUUID()}`;
+const DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/**
- * Removes the drafts in the folder of an object that nobody has written since an instant. Whoever still works on one
- * fails, and stores nothing.
- * @param root  of the store
- * @throws EvidenceStoreFailure
- */
-export async function removeDraftsBeside(root: string, ref: EvidenceRef, before: Instant): Promise<void> {
-  const folder = dirname(join(root, ref));
-  try {
-    for (const name of await unlessGone(readdir(folder), []))
-      if (name.startsWith(DRAFT) && (await writtenAt(join(folder, name))) < before)
-        await removeDraft(join(folder, name));
-  } catch (error) {
-    throw failure("removed", error);
-  }
+interface FileEvidenceStore extends EvidenceStore {
+  readonly removeDrafts: NonNullable<EvidenceStore["removeDrafts"]>;
 }
 
-/** When a file was written last; one that its writer has just taken away is as good as new. */
-const writtenAt = async (path: string): Promise<number> =>
-  (await unlessGone(stat(path), { mtimeMs: Number.POSITIVE_INFINITY })).mtimeMs;
+/** When a file was written last; what is no file, or was just taken away by its writer, is as good as new. */
+async function writtenAt(path: string): Promise<number> {
+  const found = await unlessGone(lstat(path), undefined);
+  return found?.isFile() === true ? found.mtimeMs : Number.POSITIVE_INFINITY;
+}
 
 async function unlessGone<T, O>(looked: Promise<T>, otherwise: O): Promise<T | O> {
   try {
@@ -89,7 +78,7 @@ function behind(pieces: readonly Uint8Array[], written: number): Uint8Array[] {
 /**
  * @param root absolute; made when it is not there. Several processes may share it.
  */
-export function openFileEvidence(root: string): EvidenceStore {
+export function openFileEvidence(root: string): FileEvidenceStore {
   makeFolderNow(root);
   const pathOf = (ref: EvidenceRef): string => (digestOf(ref), join(root, ref));
   /** The directory that was made last: batches of an hour share it, and wait for it together. */
@@ -110,7 +99,7 @@ export function openFileEvidence(root: string): EvidenceStore {
   async function write(ref: EvidenceRef, path: string, bytes: Buffer | readonly Uint8Array[]): Promise<void> {
     const directory = dirname(path);
     await makeDirectory(directory);
-    const draft = join(directory, `${DRAFT}${randomUUID()}`);
+    const draft = join(directory, draftName());
     // Each step is a way to a thread and back, which takes longer than the step: what need not follow goes together.
     const { file, folder } = await openDraft(draft);
     try {
@@ -162,6 +151,15 @@ export function openFileEvidence(root: string): EvidenceStore {
         await syncPath(dirname(pathOf(ref)));
       } catch (error) {
         if (codeOf(error) !== "ENOENT") throw failure("removed", error);
+      }
+    },
+    removeDrafts: async (ref, before) => {
+      const folder = dirname(pathOf(ref));
+      try {
+        for (const name of await unlessGone(readdir(folder), []))
+          if (DRAFT.test(name) && (await writtenAt(join(folder, name))) < before) await removeDraft(join(folder, name));
+      } catch (error) {
+        throw failure("removed", error);
       }
     },
   };

@@ -28,6 +28,12 @@ export interface EvidenceStore {
   get(ref: EvidenceRef, range?: { readonly offset: number; readonly length: number }): Promise<Buffer>;
   /** Removes an object whose retention is over. @throws EvidenceRetained before that, EvidenceStoreFailure */
   remove(ref: EvidenceRef, now: Instant): Promise<void>;
+  /**
+   * Removes the drafts beside an object that nobody has written since an instant, where a process that was killed
+   * leaves any. Whoever still works on one fails, and stores nothing.
+   * @throws EvidenceStoreFailure
+   */
+  removeDrafts?(beside: EvidenceRef, before: Instant): Promise<void>;
 }
 
 /** The store cannot be reached or written to; the same call may succeed later. */

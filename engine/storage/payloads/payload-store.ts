@@ -7,7 +7,7 @@ import { resolve } from "node:path";
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { evidenceRef } from "../evidence/store.js";
-import { openFileEvidence, removeDraftsBeside } from "../evidence/store-file.js";
+import { openFileEvidence } from "../evidence/store-file.js";
 import type { Sql } from "../sql.js";
 
 export interface PayloadStore {
@@ -27,8 +27,7 @@ export interface PayloadStore {
 
 /** @param text  PAYLOAD_STORE: `file:DIRECTORY`; several processes may share it */
 export function openPayloadStore(text: string, clock: Clock): PayloadStore {
-  const root = resolve(text.replace(/^file:(?:\/\/(?=\/))?/, ""));
-  const files = openFileEvidence(root);
+  const files = openFileEvidence(resolve(text.replace(/^file:(?:\/\/(?=\/))?/, "")));
   return {
     nameOf: (bytes) => evidenceRef(bytes, clock.now()),
     put: (object, bytes) => files.put(object, bytes),
@@ -37,7 +36,7 @@ export function openPayloadStore(text: string, clock: Clock): PayloadStore {
     remove: async (object) => {
       await files.remove(object, Number.POSITIVE_INFINITY);
       // A draft is younger than its announcement, and must not outlive it; nobody writes one for half a day.
-      await removeDraftsBeside(root, object, clock.now() - LIMITS.payload_announced_ms / 2);
+      await files.removeDrafts(object, clock.now() - LIMITS.payload_announced_ms / 2);
     },
   };
 }

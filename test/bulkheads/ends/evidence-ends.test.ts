@@ -2,8 +2,9 @@
  * The end of evidence. Method: a real engine exchanges documents over AS4; half of what it kept is stored again as if it had
  * been eleven years ago, signatures and all; then it is removed, broken off, spoiled and looked at.
  */
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { randomUUID } from "node:crypto";
+import { chmodSync, existsSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { spawnSync } from "node:child_process";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
@@ -118,6 +119,21 @@ test("evidence whose ten years are over goes with its objects, and the chain beh
   expect(oldFiles.filter((file) => existsSync(file))).toEqual([]);
   expect(await audit()).toMatchObject({ entries: kept.length - old, removed: old, faults: [] });
   expect(await removeOldEvidence(portsOf())).toEqual({ entries: 0, objects: 0, faults: [] });
+});
+
+test("what an engine that was killed has half written goes with the evidence of its hour, and nothing else that is there", async () => {
+  const [file = ""] = oldFiles;
+  const [draft, foreign] = [`.${randomUUID()}`, ".nfs0001"].map((name) => join(dirname(file), name)) as [
+    string,
+    string,
+  ];
+  for (const path of [draft, foreign]) {
+    writeFileSync(path, "half");
+    utimesSync(path, LONG_AGO / 1000, LONG_AGO / 1000);
+  }
+  await removeOldEvidence(portsOf());
+  expect([existsSync(draft), existsSync(foreign)]).toEqual([false, true]);
+  rmSync(foreign);
 });
 
 test("evidence that cannot be proved stays, with what is behind it, unless somebody takes it upon himself", async () => {

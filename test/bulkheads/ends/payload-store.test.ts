@@ -2,7 +2,8 @@
  * Payloads leave Postgres for the payload store. Method: an engine with a store, a clock that is 91 days ahead for the move, and
  * every read of a payload before and after it.
  */
-import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -176,13 +177,16 @@ test("what a process has stored and not written down because it ended goes a day
     },
   };
   await expect(movePayloads(sql, killed, LATER)).rejects.toThrow("killed");
-  const [old, young, late] = [".old", ".young", ".late"].map((name) => join(dirname(lost), name)) as [
-    string,
-    string,
-    string,
-  ];
-  for (const draft of [old, young, late]) writeFileSync(draft, "half");
-  utimesSync(old, 0, 0);
+  const beside = (name: string): string => join(dirname(lost), name);
+  const draft = (): string => beside(`.${randomUUID()}`);
+  const [old, young, late, foreign] = [draft(), draft(), draft(), beside(".nfs0001")];
+  for (const file of [old, young, late, foreign]) writeFileSync(file, "half");
+  // What others put there is theirs, and keeps nothing of ours from its end.
+  for (const folder of [beside(".snapshot"), draft()]) {
+    mkdirSync(folder);
+    utimesSync(folder, 0, 0);
+  }
+  for (const file of [old, foreign]) utimesSync(file, 0, 0);
   // Of a pass that wrote it long after it had announced its object.
   const lateAt = new Date(systemClock.now() + 2 * HOUR_MS - LIMITS.payload_announced_ms + 10 * HOUR_MS);
   utimesSync(late, lateAt, lateAt);
@@ -192,15 +196,16 @@ test("what a process has stored and not written down because it ended goes a day
   const [moved] = await sql<{ object: string }[]>`select object from payload_moved where document_id = ${id}`;
   const kept = join(folder, moved?.object ?? "");
   const left = (): string[] => pathsBelow(folder).filter((path) => !before.has(path));
-  expect(left().toSorted()).toEqual([lost, kept, old, young, late].toSorted());
+  expect(left().toSorted()).toEqual([lost, kept, old, young, late, foreign].toSorted());
 
   expect(await movePayloads(sql, hoursLater, LATER + LIMITS.payload_announced_ms)).toEqual({ moved: 0, removed: 0 });
   expect(await movePayloads(sql, hoursLater, LATER + LIMITS.payload_announced_ms + 1)).toEqual({
     moved: 0,
     removed: 1,
   });
-  expect(left().toSorted()).toEqual([kept, young].toSorted());
+  expect(left().toSorted()).toEqual([kept, young, foreign].toSorted());
   rmSync(young);
+  rmSync(foreign);
   expect(await sql`select object from payload_announced`).toEqual([]);
 });
 
