@@ -454,6 +454,30 @@ describe("transmitted, but the answer cannot be judged", () => {
   });
 });
 
+describe("a repeat of a message that had gone out whole", () => {
+  test.each(["judged", "not judged"])(
+    "a busy peer's answer to it, %s, says nothing of the first: it may be there",
+    async (how) => {
+      peer.script.push(answer(503, "text/html", "<html>"));
+      const first = http;
+      http = {
+        ...first,
+        request: async (call) => {
+          const result = await first.request(call);
+          return result.kind === "response" ? { ...result, isRepeated: true } : result;
+        },
+      };
+      const { build, judge } = as4Jobs(inThread);
+      const fails: typeof judge = () => Promise.reject(new PoolBusy("small"));
+      const outcome = await deliver(exchange(), undefined, undefined, inThread, {
+        build: (input) => build(input),
+        judge: how === "judged" ? (input) => judge(input) : fails,
+      });
+      expect(outcome).toMatchObject({ kind: "unconfirmed", code: "HTTP 503" });
+    },
+  );
+});
+
 test.each([200, 307, 404, 500, 503])(
   "HTTP %i to the repeat of a message that had gone out whole says nothing of the first: it may be there",
   (status) => {
