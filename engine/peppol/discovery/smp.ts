@@ -19,7 +19,7 @@ import { parseOutboundUrl } from "../network/outbound-address.js";
 import type { OutboundPolicy, OutboundUrl } from "../network/outbound-address.js";
 import type { Pki, RevocationAnswer, TrustFault } from "../pki/pki.js";
 import { readCertificate } from "../pki/certificate.js";
-import { remembering } from "./remembering.js";
+import { BUSY, NOT_ALLOWED, remembering } from "./remembering.js";
 import type { MayAsk } from "./remembering.js";
 import { failureRemembered_ms, FAULT, NO_WORKER } from "./routing.js";
 import type { RoutingFailure } from "./routing.js";
@@ -166,6 +166,29 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
     return metadata.get(wildcard, fresh, mayAsk);
   }
 
+  async function answerTo(
+    question: SmpQuestion,
+    key: MetadataKey,
+    fresh: boolean,
+    mayAsk?: MayAsk,
+  ): Promise<SmpAnswer> {
+    let found = await metadata.get(key, fresh, mayAsk);
+    if (found.kind === "none" && found.status === "document_type_not_supported")
+      found = (await byWildcard(key, fresh, mayAsk)) ?? found;
+    if (found.kind === "none") return { status: found.status, reason: found.reason };
+    const endpoint = await chooseEndpoint(found.information, question, { pki, policy, now: clock.now() });
+    return "status" in endpoint
+      ? { ...endpoint, evidence: found.evidence }
+      : { status: "ready", endpoint, evidence: found.evidence };
+  }
+
+  /** Metadata without a usable endpoint say "not there", which is not believed as long as an endpoint is. */
+  const isOutdated = ({ status, evidence }: SmpAnswer): boolean =>
+    status !== "ready" &&
+    status !== "lookup_failed" &&
+    evidence !== undefined &&
+    clock.now() - evidence.fetchedAt >= negative_ms;
+
   return {
     lookup: async (question, { fresh = false, mayAsk } = {}) => {
       const key = {
@@ -174,14 +197,10 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
         documentTypeScheme: question.documentTypeScheme ?? DOCUMENT_TYPE_SCHEME,
       };
       if (fresh) source.forget(key.participant);
-      let found = await metadata.get(key, fresh, mayAsk);
-      if (found.kind === "none" && found.status === "document_type_not_supported")
-        found = (await byWildcard(key, fresh, mayAsk)) ?? found;
-      if (found.kind === "none") return { status: found.status, reason: found.reason };
-      const endpoint = await chooseEndpoint(found.information, question, { pki, policy, now: clock.now() });
-      return "status" in endpoint
-        ? { ...endpoint, evidence: found.evidence }
-        : { status: "ready", endpoint, evidence: found.evidence };
+      const known = await answerTo(question, key, fresh, mayAsk);
+      if (!isOutdated(known)) return known;
+      const renewed = await answerTo(question, key, true, mayAsk);
+      return renewed.status === "lookup_failed" && isUnasked(renewed.reason) ? known : renewed;
     },
     documentTypes: async (participant, { mayAsk } = {}) => groups.get(participantKey(participant), false, mayAsk),
     forget: (participant) => {
@@ -191,6 +210,9 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
     },
   };
 }
+
+/** Whether nobody was asked, so that what is remembered is the best that is known. */
+const isUnasked = (reason: string): boolean => reason === BUSY || reason === NOT_ALLOWED;
 
 /** Why a look-up has thrown. An answer that kills workers is an answer of the network; whatever else throws is ours. */
 function reasonOf(error: unknown): string {

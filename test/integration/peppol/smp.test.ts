@@ -541,12 +541,51 @@ describe("what is known", () => {
   });
 
   test("what is known of a recipient is judged anew each time: an endpoint ends while it is remembered", async () => {
-    const brief = pki.leaf("ap", "PSK000002", { notAfter: clock.now() + 60_000 });
+    const brief = pki.leaf("ap", "PSK000002", { notAfter: clock.now() + 30_000 });
     smp.answer = () => ({ body: signedMetadata(signer, brief) });
     expect(outcome(await lookup.lookup(question()))).toBe("ready");
-    clock.advance(61_000);
+    clock.advance(31_000);
     expect(outcome(await lookup.lookup(question()))).toBe("certificate_expired: certificate_expired");
     expect(smp.asked).toHaveLength(1);
+  });
+
+  const outdated: readonly (readonly [string, (text: string) => string, string])[] = [
+    [
+      "whose endpoint has ended",
+      (text) => text.replace("2028-01-01T00:00:00.000Z", new Date(clock.now() + 30_000).toISOString()),
+      "endpoint_not_found: not_active",
+    ],
+    [
+      "that do not name the process",
+      (text) => text.replace(INVOICE.processId, "urn:another:process"),
+      "process_not_supported: not_published",
+    ],
+  ];
+  test.each(outdated)(
+    "remembered metadata %s are believed for a minute, then the SMP is asked what it publishes now",
+    async (_, change, refused) => {
+      const { process: __, ...anyProcess } = question();
+      smp.answer = () => ({ body: signedMetadata(signer, accessPoint, change) });
+      expect(outcome(await lookup.lookup(anyProcess))).toBe("ready");
+      smp.answer = () => ({ body: signedMetadata(signer, accessPoint) });
+      clock.advance(LIMITS.smp_cache_negative_ms - 1);
+      expect(outcome(await lookup.lookup(question()))).toBe(refused);
+      expect(smp.asked).toHaveLength(1);
+      clock.advance(1);
+      expect(outcome(await lookup.lookup(question(), { mayAsk: () => false }))).toBe(refused);
+      expect(outcome(await lookup.lookup(question()))).toBe("ready");
+      expect(smp.asked).toHaveLength(2);
+    },
+  );
+
+  test("an SMP that still publishes no usable endpoint is asked once a minute, however often it is wanted", async () => {
+    smp.answer = () => ({ body: signedMetadata(signer, accessPoint) });
+    const other = question({ process: "urn:another:process" });
+    expect(outcome(await lookup.lookup(other))).toBe("process_not_supported: not_published");
+    clock.advance(LIMITS.smp_cache_negative_ms);
+    for (let round = 0; round < 3; round += 1)
+      expect(outcome(await lookup.lookup(other))).toBe("process_not_supported: not_published");
+    expect(smp.asked).toHaveLength(2);
   });
 
   test("an answer that somebody is not there is believed for a minute, a failure for seconds", async () => {
