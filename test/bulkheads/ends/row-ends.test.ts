@@ -17,6 +17,7 @@ import type { SweptTable } from "../../../engine/storage/retention/ends.js";
 import { overlap } from "../../support/database/overlap.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
+import { openTransaction } from "../../support/database/transactions.js";
 import { PROJECT } from "../../support/engines/process.js";
 import { rowsOf } from "../../support/database/rows.js";
 import type { Rows } from "../../support/database/rows.js";
@@ -234,6 +235,21 @@ describe("rows whose time has come", () => {
     await rows.add("signing_key", 0, { alg: "EdDSA", seq: 7, signs_from: new Date(-DAY_MS) });
     await sweepRows({ sql: db.sql, clock: systemClock });
     expect(await countOf("signing_key")).toBe(1);
+  });
+
+  test("an erasure with nothing left to count waits for no meter that counts", async () => {
+    const meter = await openTransaction(db.url);
+    const erasing = await openTransaction(db.url);
+    try {
+      await meter.run("select 1 from feed_consumer for update");
+      await erasing.run("set local lock_timeout = '200ms'");
+      await erasing.run("select meter_erased('{}')");
+      const waiting = erasing.run(`select meter_erased(array['${randomUUID()}']::uuid[])`);
+      await expect(waiting).rejects.toThrow("lock timeout");
+    } finally {
+      await erasing.commit();
+      await meter.commit();
+    }
   });
 
   test("a table with more rows than a statement removes is emptied in several", async () => {
