@@ -146,6 +146,30 @@ describe("two operations at once on two nodes", () => {
   });
 });
 
+describe("an item that nobody can open", () => {
+  test("an item that is put off again and again says so once, until something else was done with it, and leaves once it can be opened", async () => {
+    const { id } = await world.create({ scheduledFor: later() });
+    const [kept] = await world.db.sql<{ sealed: Buffer }[]>`select sealed from box_payload where item_id = ${id}`;
+    const replace = (sealed: Buffer | undefined) =>
+      world.db.sql`update box_payload set sealed = ${sealed ?? null} where item_id = ${id}`;
+    const events = async (): Promise<readonly string[]> => (await world.item(id)).timeline.map(({ event }) => event);
+    const handOver = async (): Promise<void> => {
+      await world.makeDue(id);
+      for (const item of await world.claim("a/1")) await world.dispatch("a/1", item);
+    };
+    await replace(Buffer.alloc(40));
+    for (let n = 0; n < 3; n += 1) await handOver();
+    expect(await world.item(id)).toMatchObject({ status: "retrying", lastError: { retryable: true } });
+    expect(await events()).toEqual(["box.created", "box.postponed"]);
+    expect(await world.operate("a/1", "retry", id)).toBe("done");
+    await handOver();
+    expect(await events()).toEqual(["box.created", "box.postponed", "box.retry", "box.postponed"]);
+    await replace(kept?.sealed);
+    await handOver();
+    expect(await documentsOf(id)).toEqual(["queued"]);
+  });
+});
+
 describe("a node that dies", () => {
   test("what it had taken is free as soon as it is missed, is sent by another, and once only", async () => {
     const { id } = await world.create();

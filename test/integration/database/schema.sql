@@ -3026,6 +3026,8 @@ AS $function$
   ), told as (
     insert into box_event (item_id, version, kind, status, actor_type, detail, occurred_at)
     select ended.id, ended.version, p_kind, p_status, 'system', p_error ->> 'message', ended.updated_at from ended
+    where p_kind <> 'postponed' or p_kind is distinct from
+      (select e.kind from box_event as e where e.item_id = ended.id order by e.version desc limit 1)
   )
   select exists (select 1 from ended)
 $function$
