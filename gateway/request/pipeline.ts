@@ -70,14 +70,17 @@ function planOf(row: Route): Plan {
   const steps = STEPS.filter((step) => step.applies(row));
   const gate = steps.findIndex(({ gates }) => gates === true);
   const isEarly = ({ needs }: Step, at: number): boolean => needs === "head" && (gate === -1 || at < gate);
+  const head = steps.filter(isEarly);
+  const body = steps.filter((step, at) => !isEarly(step, at));
   return {
     row,
     family: row.family,
     label: `${row.mounts[0] ?? ""}${row.path}`,
     method: row.method,
     share: shareOf(row),
-    head: steps.filter(isEarly),
-    body: steps.filter((step, at) => !isEarly(step, at)),
+    head,
+    body,
+    lateBody: [...head.filter(({ ends }) => ends === true), ...body],
   };
 }
 
@@ -110,4 +113,5 @@ const refusingPlan = (family: Family, refusal: Refusal): Plan => ({
     },
   ],
   body: [],
+  lateBody: [],
 });

@@ -49,6 +49,8 @@ export interface Step {
   readonly needs: "head" | "body";
   /** Whether the steps behind it depend on what it finds, and wait for the body with it. @default false */
   readonly gates?: true;
+  /** Whether what it says can end while a body arrives, so that it is asked again once a late body is whole. */
+  readonly ends?: true;
   /** Whether a row has this step at all; asked once, at start. */
   applies(row: Route): boolean;
   /**
@@ -72,4 +74,6 @@ export interface Plan {
   readonly share: ShareName;
   readonly head: readonly Step[];
   readonly body: readonly Step[];
+  /** The same behind those steps of the head that are asked again: for a body that was long in coming. */
+  readonly lateBody: readonly Step[];
 }

@@ -8,6 +8,7 @@ import type { Caller, FirmContext, ParticipantContext } from "../../engine/ident
 import { newRequestId, parseRequestId } from "../../engine/base/ids.js";
 import type { RequestId } from "../../engine/base/ids.js";
 import { errorFields } from "../../engine/base/log.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import type { Log } from "../../engine/base/log.js";
 import { utf8InSlices } from "../../engine/base/memory/slices.js";
 import { isTracing, openRequestSpan, traced, withinSpan } from "../../engine/base/tracing/tracing.js";
@@ -265,7 +266,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
 
   #handle(): Outgoing | Promise<Outgoing> {
     try {
-      const pending = this.#run(this.#plan.body);
+      const pending = this.#run(this.#isLate() ? this.#plan.lateBody : this.#plan.body);
       if (pending !== undefined)
         return pending.then(() => this.#callHandler()).catch((error: unknown) => this.#failed(error));
       const reply = this.#callHandler();
@@ -273,6 +274,10 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     } catch (error) {
       return this.#failed(error);
     }
+  }
+
+  #isLate(): boolean {
+    return this.ports.clock.monotonic() - this.#startedAt > LIMITS.authority_believed_ms;
   }
 
   #callHandler(): Outgoing | Promise<Outgoing> {

@@ -3,7 +3,8 @@
  *
  * Routing (404, 405) and the size of the body (413) come before these: the router and the server see to them. Steps
  * that need only the head run while the body still arrives, so that a stranger's 25 MB are not collected before his
- * token is refused.
+ * token is refused. Those that say who may do it run again when the body was long in coming: a client that takes its
+ * time with it would otherwise act for minutes after its key or a consent has ended.
  * @source spec/rulings.md, section 2
  */
 import { inCidr, parseCidr } from "../../engine/base/addresses.js";
@@ -29,6 +30,7 @@ export const STEPS: readonly Step[] = [
   {
     name: "credential (401)",
     needs: "head",
+    ends: true,
     applies: (row) => row.credential !== "none",
     refuses: ["TOKEN_INVALID"],
     run: credential,
@@ -36,6 +38,7 @@ export const STEPS: readonly Step[] = [
   {
     name: "IP allowlist (403)",
     needs: "head",
+    ends: true,
     applies: (row) => row.credential !== "none" && row.credential !== "admin",
     refuses: ["IP_NOT_ALLOWED"],
     run: allowlist,
@@ -79,6 +82,7 @@ export const STEPS: readonly Step[] = [
   {
     name: "firm context (400) and binding (403)",
     needs: "head",
+    ends: true,
     applies: (row) => row.context === "firm",
     refuses: ["FIRM_CONTEXT_FORBIDDEN", "FIRM_CONTEXT_REQUIRED", "FIRM_FORBIDDEN"],
     run: firmContext,
@@ -93,6 +97,7 @@ export const STEPS: readonly Step[] = [
   {
     name: "customer (400, 404) and binding (403)",
     needs: "head",
+    ends: true,
     applies: (row) => row.context === "customer",
     refuses: ["REQUEST_INVALID", "NOT_FOUND", "FIRM_FORBIDDEN"],
     run: customerContext,
@@ -108,6 +113,7 @@ export const STEPS: readonly Step[] = [
   {
     name: "participant (400) and binding (403)",
     needs: "head",
+    ends: true,
     applies: (row) => row.context === "participant",
     refuses: ["PARTICIPANT_REQUIRED", "PARTICIPANT_FORBIDDEN"],
     run: participantContext,
@@ -115,6 +121,7 @@ export const STEPS: readonly Step[] = [
   {
     name: "scope (403)",
     needs: "head",
+    ends: true,
     applies: (row) => row.scopes.length > 0,
     refuses: ["SCOPE_MISSING"],
     run: scopes,
@@ -122,6 +129,7 @@ export const STEPS: readonly Step[] = [
   {
     name: "mailbox of the firm (403)",
     needs: "head",
+    ends: true,
     applies: (row) => row.receives === true,
     refuses: ["RECEIVING_FORBIDDEN"],
     run: mailbox,
@@ -200,7 +208,8 @@ function credential(request: SteppedRequest, row: Route): void | Promise<void> {
     if (!request.ports.authenticateAdmin(token)) throw new Refusal("TOKEN_INVALID");
     return;
   }
-  const caller = request.ports.authenticate(token, request.receivedAt);
+  // Not as of `receivedAt`: a revoked token is forgotten when it expires, and a late body would bring it to life again.
+  const caller = request.ports.authenticate(token, request.ports.clock.now());
   if (caller instanceof Promise)
     return caller.then((late) => {
       request.learn({ caller: late });

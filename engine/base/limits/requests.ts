@@ -57,6 +57,8 @@ export const REQUEST_LIMITS = {
   /** design/reliability.md, 2.8: bodies must average this rate, or the connection is closed. */
   request_body_bytes_per_s_min: 16 * KiB,
   request_idle_ms: 10 * SECOND_MS,
+  /** A body that is whole later than this after its head has its caller's rights asked again. Ours. */
+  authority_believed_ms: 1 * SECOND_MS,
   /** A handler that has not answered by then answers 503. Ours. */
   request_timeout_ms: 30 * SECOND_MS,
   /** Retry-After of a 503 that tells of passing load. Ours. */

@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
+import { LIMITS } from "../../../engine/base/limits.js";
 import { Refusal } from "../../../engine/base/errors.js";
 import type { ErrorName } from "../../../engine/base/errors.js";
 import { refusalsOf } from "../../../gateway/contract/openapi-operation.js";
@@ -15,11 +16,13 @@ import { HeaderList } from "../../../gateway/http/headers.js";
 import type { Head } from "../../../gateway/http/conversation.js";
 import { createInflater } from "../../../gateway/request/inflate.js";
 import type { Step } from "../../../gateway/request/plan.js";
+import { createPipeline } from "../../../gateway/request/pipeline.js";
 import type { PipelinePorts } from "../../../gateway/request/ports.js";
 import { RoutedRequest } from "../../../gateway/request/request.js";
 import { refusalsOfColumns, SERVER_REFUSALS, STEPS } from "../../../gateway/request/steps.js";
-import { testCaller, testPorts } from "../../support/engines/gateway.js";
+import { TEST_FIRM, testCaller, testPorts } from "../../support/engines/gateway.js";
 import { publishedRows } from "../../support/engines/published-rows.js";
+import { fakeClock } from "../../support/fake-clock.js";
 
 const ROW = {
   operation: "test",
@@ -189,6 +192,7 @@ async function reasonsOf(step: Step, provocation: Provocation): Promise<string[]
     share: "api" as const,
     head: before,
     body: [watched],
+    lateBody: [],
   };
   const all = testPorts({ authenticate: () => testCaller(), ...ports });
   const request = new RoutedRequest(
@@ -236,5 +240,94 @@ describe("the column `refuses`", () => {
       expect(new Set(refusalsOf(row)), row.operation).toEqual(expected);
       expect(refusalsOfColumns(row), row.operation).toEqual(expect.arrayContaining(["TEMPORARY", "INTERNAL"]));
     }
+  });
+});
+
+describe("a body that was long in coming", () => {
+  const withdrawn = refusing("TOKEN_INVALID");
+  const unbound = refusing("FIRM_FORBIDDEN");
+  const byQuery = { query: "customerRef=a" };
+  /** What ends while the body arrives, the row it is asked for, and what the request is answered. */
+  const ENDS: Readonly<Record<string, { ends: Partial<PipelinePorts>; row: Route; status: number; query?: string }>> = {
+    "the key, at a firm's door": { ends: { authenticate: withdrawn }, row: firm, status: 401 },
+    "the key, where the body names the customer": {
+      ends: { authenticate: withdrawn },
+      row: customerOfBody,
+      status: 401,
+    },
+    "the address": {
+      ends: { authenticate: () => testCaller({ ipAllowlist: ["203.0.113.0/24"] }) },
+      row: json,
+      status: 403,
+    },
+    "the firm's consent": { ends: { firmContext: unbound }, row: firm, status: 403 },
+    "the customer's consent": { ends: { customerContext: unbound }, row: customer, status: 403, ...byQuery },
+    "the participant's consent": {
+      ends: { participantContext: refusing("PARTICIPANT_FORBIDDEN") },
+      row: participant,
+      status: 403,
+    },
+    "the scope": {
+      ends: { firmContext: (_, firmId) => ({ firmId: firmId ?? TEST_FIRM, scopes: new Set() }) },
+      row: route({ ...ROW, context: "firm", scopes: ["documents:send"] }),
+      status: 403,
+    },
+    "the mailbox": {
+      ends: { mayReceive: () => Promise.resolve(false) },
+      row: route({ ...ROW, context: "firm", receives: true }),
+      status: 403,
+    },
+  };
+
+  /** Sends the head, lets the right end, and sends the body after so long. */
+  async function answerAfter(name: string, ms: number): Promise<{ status: number; handled: number }> {
+    const { ends = {}, row = json, query = "" } = ENDS[name] ?? {};
+    const clock = fakeClock();
+    const asked: Partial<PipelinePorts> = {};
+    let handled = 0;
+    const counted = { ...row, handler: () => ({ status: 200 as const, body: { handled: ++handled } }) };
+    const ports = testPorts({ clock, authenticate: () => integrator });
+    const changing = new Proxy(ports, { get: (of, port) => ({ ...of, ...asked })[port as keyof PipelinePorts] });
+    const named = row.context.startsWith("customer") ? {} : NAMED;
+    const head = headOf({ row, query, headers: { ...JSON_HEADERS, ...named, authorization: "Bearer good" } });
+    const request = createPipeline({ rows: [counted], ports: changing })(head);
+    expect(await request.begin({ take: () => Promise.resolve(), ownBody: () => true })).toBeUndefined();
+    Object.assign(asked, ends);
+    clock.advance(ms);
+    const { status } = await request.finish(Buffer.from('{"name":"a","customerRef":"a"}'));
+    return { status, handled };
+  }
+
+  test.each(Object.keys(ENDS))("a request whose right ends while its body arrives does nothing: %s", async (name) => {
+    expect(await answerAfter(name, LIMITS.authority_believed_ms + 1)).toEqual({
+      status: ENDS[name]?.status,
+      handled: 0,
+    });
+  });
+
+  test("a token is asked for as of the moment at which the body is whole: one that has expired meanwhile does nothing", async () => {
+    const clock = fakeClock();
+    const asked: number[] = [];
+    const ports = testPorts({
+      clock,
+      authenticate: (_, at) => {
+        asked.push(at);
+        return testCaller();
+      },
+    });
+    const head = headOf({ row: json, headers: { ...JSON_HEADERS, authorization: "Bearer good" } });
+    const request = createPipeline({ rows: [json], ports })(head);
+    const startedAt = clock.now();
+    await request.begin({ take: () => Promise.resolve(), ownBody: () => true });
+    clock.advance(LIMITS.authority_believed_ms + 1);
+    await request.finish(Buffer.from('{"name":"a"}'));
+    expect(asked).toEqual([startedAt, startedAt + LIMITS.authority_believed_ms + 1]);
+  });
+
+  test("a request whose body came with its head is asked once who makes it", async () => {
+    expect(await answerAfter("the key, at a firm's door", LIMITS.authority_believed_ms)).toEqual({
+      status: 200,
+      handled: 1,
+    });
   });
 });
