@@ -14,7 +14,7 @@ import type { As4Crypto } from "../as4/messages.js";
 import type { UserMessage } from "../as4/user-message.js";
 import { readCertificate } from "../pki/certificate.js";
 import type { Certificate } from "../pki/certificate.js";
-import { readCrl } from "../pki/crl.js";
+import { readCrl, statusInList } from "../pki/crl.js";
 import type { Crl } from "../pki/crl.js";
 import { members, readDer, readOrUndefined, TAG, wholeOf } from "../pki/der.js";
 import { sequence } from "../pki/der-writer.js";
@@ -269,7 +269,7 @@ function statusIn(
   const ocsp = readOcspAnswer(answer, leaf, issuer, at);
   if (typeof ocsp !== "string") return ocsp.status;
   const crl = ocsp === "malformed" ? judge.list(answer, issuer, at) : ocsp;
-  return typeof crl === "string" ? crl : crl.revoked.has(leaf.serial) ? "revoked" : "good";
+  return typeof crl === "string" ? crl : statusInList(crl, leaf);
 }
 
 /** Reads lists and remembers the last: thousands of records refer to one of megabytes. */

@@ -265,10 +265,16 @@ function crlUrlsOf(value: Der): string[] {
     const reader = new DerReader(point, TAG.sequence);
     const name = reader.optional(contextTag(0));
     if (name === undefined || !reader.done) continue;
-    const full = new DerReader(name).optional(contextTag(0));
-    for (const location of full === undefined ? [] : members(full, contextTag(0))) {
-      if (location.tag === URI_TAG) urls.push(contentOf(location).toString("latin1"));
-    }
+    urls.push(...fullNamesOf(name));
   }
   return urls.slice(0, LIMITS.certificate_urls_max);
+}
+
+/** The URIs among the full names of a distribution point; none where its name is relative. */
+export function fullNamesOf(name: Der): string[] {
+  const full = new DerReader(name).optional(contextTag(0));
+  if (full === undefined) return [];
+  return [...members(full, contextTag(0))]
+    .filter(({ tag }) => tag === URI_TAG)
+    .map((location) => contentOf(location).toString("latin1"));
 }

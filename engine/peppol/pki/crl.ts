@@ -3,6 +3,7 @@ import { verify } from "node:crypto";
 
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
+import { fullNamesOf } from "./certificate.js";
 import type { Certificate } from "./certificate.js";
 import {
   bitsOf,
@@ -25,9 +26,35 @@ import type { AnswerFault } from "./ocsp.js";
 /** One proven list. */
 export interface Crl {
   readonly revoked: ReadonlySet<string>;
+  /** Of which certificates of its issuer it tells. @default of all */
+  readonly part?: Part;
   readonly thisUpdate: Instant;
   readonly until: Instant;
 }
+
+/** What a list says of itself where it tells of some certificates alone. @source RFC 5280 section 5.2.5 */
+interface Part {
+  /** Of those that name one of these addresses. @default of any */
+  readonly urls?: readonly string[];
+  readonly isOfUsers: boolean;
+  readonly isOfAuthorities: boolean;
+}
+
+/**
+ * What a list of its issuer says of a certificate.
+ * @returns "scope" where it tells of others alone
+ * @source RFC 5280 section 6.3.3 (b) (2)
+ */
+export function statusInList({ revoked, part }: Crl, certificate: Certificate): "good" | "revoked" | "scope" {
+  return part !== undefined && !isIn(part, certificate)
+    ? "scope"
+    : revoked.has(certificate.serial)
+      ? "revoked"
+      : "good";
+}
+
+const isIn = ({ urls, isOfUsers, isOfAuthorities }: Part, { crlUrls, isCa }: Certificate): boolean =>
+  !(isOfUsers && isCa) && !(isOfAuthorities && !isCa) && (urls?.some((url) => crlUrls.includes(url)) ?? true);
 
 /** Reads a list of an issuer at a moment. */
 export function readCrl(bytes: Uint8Array, issuer: Certificate, at: Instant): Crl | AnswerFault {
@@ -54,25 +81,44 @@ function read(bytes: Uint8Array, issuer: Certificate, at: Instant): Crl | Answer
   if (thisUpdate > at + LIMITS.revocation_clock_skew_ms || until + LIMITS.revocation_clock_skew_ms < at)
     return "not_current";
   const list = reader.optional(TAG.sequence);
-  const extensions = reader.optional(contextTag(0));
-  if (extensions !== undefined && hasCritical(new DerReader(extensions).next(TAG.sequence))) return "scope";
-  return { revoked: list === undefined ? new Set() : serialsOf(list), thisUpdate, until };
+  const part = partOf(reader.optional(contextTag(0)));
+  if (part === "scope") return "scope";
+  return { revoked: list === undefined ? new Set() : serialsOf(list), ...part, thisUpdate, until };
 }
+
+const ISSUING_DISTRIBUTION_POINT = "2.5.29.28";
 
 /**
- * A list with a critical extension covers something else than "all certificates of the issuer": a part, a difference,
- * others' certificates.
+ * Of what a list tells, by its critical extensions: all certificates of its issuer, a part of them, or something that
+ * is not read here, as a difference, some reasons alone or others' certificates.
  */
-function hasCritical(extensions: Der): boolean {
-  for (const extension of members(extensions)) if (isCritical(extension)) return true;
-  return false;
+function partOf(extensions: Der | undefined): Pick<Crl, "part"> | "scope" {
+  let found: Pick<Crl, "part"> = {};
+  for (const extension of extensions === undefined ? [] : members(new DerReader(extensions).next(TAG.sequence))) {
+    const reader = new DerReader(extension, TAG.sequence);
+    const id = oidOf(reader.next(TAG.oid));
+    const critical = reader.optional(TAG.boolean);
+    if (critical === undefined || contentOf(critical)[0] === 0) continue;
+    const part =
+      id === ISSUING_DISTRIBUTION_POINT
+        ? readPart(readDer(contentOf(reader.next(TAG.octetString)), TAG.sequence))
+        : undefined;
+    if (part === undefined || found.part !== undefined) return "scope";
+    found = { part };
+  }
+  return found;
 }
 
-function isCritical(extension: Der): boolean {
-  const reader = new DerReader(extension, TAG.sequence);
-  oidOf(reader.next(TAG.oid));
-  const critical = reader.optional(TAG.boolean);
-  return critical !== undefined && contentOf(critical)[0] !== 0;
+/** @returns undefined for a part of reasons, of others' or attribute certificates, or with a relative name */
+function readPart(value: Der): Part | undefined {
+  const reader = new DerReader(value);
+  const name = reader.optional(contextTag(0));
+  const urls = name === undefined ? undefined : fullNamesOf(name);
+  const isOfUsers = reader.optional(contextTag(1, false)) !== undefined;
+  const isOfAuthorities = reader.optional(contextTag(2, false)) !== undefined;
+  const isEmpty = name === undefined && !isOfUsers && !isOfAuthorities;
+  if (!reader.done || isEmpty || urls?.length === 0) return undefined;
+  return { ...(urls === undefined ? {} : { urls }), isOfUsers, isOfAuthorities };
 }
 
 /**

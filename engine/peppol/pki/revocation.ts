@@ -10,7 +10,7 @@ import type { Clock, Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Http, HttpResult } from "../network/http.js";
 import type { Certificate } from "./certificate.js";
-import { readCrl } from "./crl.js";
+import { readCrl, statusInList } from "./crl.js";
 import type { Crl } from "./crl.js";
 import { ocspQuestion, readOcspAnswer } from "./ocsp.js";
 import type { AnswerFault } from "./ocsp.js";
@@ -125,7 +125,8 @@ export function createRevocation({ http, clock }: RevocationOptions): Revocation
     const base = { source: "crl", url, checkedAt: clock.now() } as const;
     if (crl === undefined || bytes === undefined)
       return { answer: { ...base, status: "unknown", code: code ?? "none" } };
-    const status = crl.revoked.has(certificate.serial) ? "revoked" : "good";
+    const status = statusInList(crl, certificate);
+    if (status === "scope") return { answer: { ...base, status: "unknown", code: status } };
     return { answer: { ...base, status, producedAt: crl.thisUpdate, answer: bytes }, until: crl.until };
   }
 

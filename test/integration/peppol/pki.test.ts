@@ -1,6 +1,6 @@
 /** Goal: a certificate is trusted for one use, at one time, under one name, and not after it was revoked. X-08 of the fault catalogue. */
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -12,8 +12,8 @@ import { createHttpClient } from "../../../engine/peppol/network/http.js";
 import { createPki } from "../../../engine/peppol/pki/pki.js";
 import type { Pki, Verdict } from "../../../engine/peppol/pki/pki.js";
 import { pemOf, readPemCertificates } from "../../../engine/peppol/pki/certificate.js";
-import { readCrl } from "../../../engine/peppol/pki/crl.js";
-import { TAG } from "../../../engine/peppol/pki/der.js";
+import { readCrl, statusInList } from "../../../engine/peppol/pki/crl.js";
+import { contextTag, TAG } from "../../../engine/peppol/pki/der.js";
 import { der, octetString, oid, sequence, TRUE } from "../../../engine/peppol/pki/der-writer.js";
 import { issueCertificate, newKeyPair } from "../../../engine/peppol/pki/issue.js";
 import { ocspQuestion, readOcspAnswer } from "../../../engine/peppol/pki/ocsp.js";
@@ -462,6 +462,41 @@ describe("revocation", () => {
     expect(reasonOf(await check(both.certificate, "hard"))).toBe("revocation_unknown");
   });
 
+  /** DER of the members of an IssuingDistributionPoint. @source RFC 5280 section 5.2.5 */
+  const named = (url: string): Buffer =>
+    der(contextTag(0), der(contextTag(0), der(contextTag(6, false), Buffer.from(url))));
+  const flag = (n: number): Buffer => der(contextTag(n, false), Buffer.from([0xff]));
+  const part = (...fields: readonly Buffer[]): Buffer =>
+    sequence(oid("2.5.29.28"), TRUE, octetString(sequence(...fields)));
+
+  test.each<readonly [string, () => readonly Buffer[]]>([
+    ["names the address at which the certificate says it is", () => [named(urls.crlUrl)]],
+    ["tells of users' certificates alone", () => [flag(1)]],
+    ["does both", () => [named(urls.crlUrl), flag(1)]],
+  ])("a list that %s is believed of it", async (_, fields) => {
+    answerOcsp(reply("unknown"));
+    answerCrl(["0102"], pki.ap, part(...fields()));
+    expect(await check(both.certificate, "hard")).toMatchObject({
+      kind: "trusted",
+      revocation: { status: "good", source: "crl" },
+    });
+    answerCrl(["0102", parsed(both.certificate).serial], pki.ap, part(...fields()));
+    expect(reasonOf(await check(both.certificate, "hard"))).toBe("revoked");
+  });
+
+  test.each<readonly [string, () => readonly Buffer[]]>([
+    ["is for another address", () => [named(`${urls.crlUrl}/2`)]],
+    ["tells of authorities alone", () => [named(urls.crlUrl), flag(2)]],
+    ["tells of some reasons alone", () => [named(urls.crlUrl), der(contextTag(3, false), Buffer.from([7, 0x80]))]],
+    ["tells of others' certificates", () => [named(urls.crlUrl), flag(4)]],
+    ["tells of attribute certificates", () => [flag(5)]],
+    ["has a relative name", () => [der(contextTag(0), der(contextTag(1), sequence()))]],
+  ])("a list that %s says nothing of a certificate", async (_, fields) => {
+    answerOcsp(reply("unknown"));
+    answerCrl([], pki.ap, part(...fields()));
+    expect(reasonOf(await check(both.certificate, "hard"))).toBe("revocation_unknown");
+  });
+
   test("an authority that is on the root's list takes its leaves with it", async () => {
     const listed = {
       ...pki.ap,
@@ -584,6 +619,31 @@ describe("beside OpenSSL", () => {
     const now = Date.now();
     const list = readCrl(execFileSync("cat", [file("list.der")]), parsed(pki.ap.certificate), now);
     expect(typeof list !== "string" && [...list.revoked]).toEqual([parsed(bad.certificate).serial]);
+    // A list that tells of one distribution point alone: OpenSSL believes it of the same certificates.
+    writeFileSync(
+      file("part.cnf"),
+      `${readFileSync(file("ca.cnf"), "utf8")}[e]\nissuingDistributionPoint=critical,@p\n[p]\nfullname=URI:http://lists.example/a.crl\nonlyuser=TRUE\n`,
+    );
+    openssl(
+      ...["ca", "-gencrl", "-config", "part.cnf", "-crlexts", "e", "-cert", "ap.pem", "-keyfile", "ap.key"],
+      ...["-out", "part.pem"],
+    );
+    openssl("crl", "-in", "part.pem", "-outform", "DER", "-out", "part.der");
+    const partial = readCrl(readFileSync(file("part.der")), parsed(pki.ap.certificate), now);
+    for (const [crlUrl, status, told] of [
+      ["http://lists.example/a.crl", "good", "OK"],
+      ["http://lists.example/b.crl", "scope", "ifferent CRL scope"],
+    ] as const) {
+      const leaf = pki.leaf("ap", "PSK000003", { crlUrl });
+      writeFileSync(file("leaf.pem"), pemOf(leaf.certificate));
+      const verified = spawnSync(
+        "openssl",
+        ["verify", "-crl_check", "-CRLfile", "part.pem", "-CAfile", "root.pem", "-untrusted", "ap.pem", "leaf.pem"],
+        { cwd: folder, encoding: "utf8" },
+      );
+      expect(verified.stdout + verified.stderr).toContain(told);
+      expect(typeof partial !== "string" && statusInList(partial, parsed(leaf.certificate))).toBe(status);
+    }
     for (const [leaf, status] of [
       [good, "good"],
       [bad, "revoked"],
