@@ -38,6 +38,7 @@ import { randomFillSync, randomUUID } from "node:crypto";
 
 import type { Clock, Instant } from "./clock.js";
 import { LIMITS } from "./limits.js";
+import { isLonger } from "./text.js";
 
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
@@ -134,7 +135,7 @@ const VISIBLE = /(?!\u2800)[\p{L}\p{N}\p{P}\p{S}\p{Co}]/u;
  * nothing is trimmed, folded or normalised. @source spec/rulings.md, section 14, documentId
  */
 export function whyExternalIdIsRefused(text: string): string | undefined {
-  if ([...text].length > LIMITS.document_id_chars_max)
+  if (isLonger(text, LIMITS.document_id_chars_max))
     return `must have at most ${LIMITS.document_id_chars_max} characters`;
   if (UNREADABLE.test(text)) return whyUnreadable(text);
   if (PADDED.test(text)) return "must not begin or end with white space";

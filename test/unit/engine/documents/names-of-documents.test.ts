@@ -2,8 +2,10 @@
  * Goal: what names a document, or a file in it, can be told from others by whoever reads it, whichever interface it comes
  * by. @source spec/rulings.md, section 14: "documentId: no control, format or zero-width characters … something visible"
  */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
+import { whyExternalIdIsRefused } from "../../../../engine/base/ids.js";
+import { LIMITS } from "../../../../engine/base/limits.js";
 import { buildInvoice } from "../../../../engine/invoices/build.js";
 import { connectorCreateBody } from "../../../../engine/invoices/connector/create-body.js";
 import { JSON_INVOICE, OWN_FIRM } from "../../../support/documents/json-invoices.js";
@@ -68,4 +70,19 @@ test("a seller without a VAT id is told so once for a line", () => {
     { ...OWN_FIRM, icDph: undefined },
   );
   expect(problems.map(({ field, ruleId }) => `${field} ${ruleId}`)).toEqual(["items[0].vatRate JSON-VAT-SELLER"]);
+});
+
+test("an id as long as a request may be is refused without being taken apart, which would hold the event loop up", () => {
+  const apart = vi.spyOn(String.prototype, Symbol.iterator);
+  try {
+    expect(whyExternalIdIsRefused("a".repeat(LIMITS.request_body_bytes_max))).toContain("at most 255 characters");
+    expect(apart).not.toHaveBeenCalled();
+  } finally {
+    apart.mockRestore();
+  }
+});
+
+test("the characters of an id are counted whole: 255 of two units each are taken, 256 are not", () => {
+  expect(whyExternalIdIsRefused("😀".repeat(LIMITS.document_id_chars_max))).toBeUndefined();
+  expect(whyExternalIdIsRefused("😀".repeat(LIMITS.document_id_chars_max + 1))).toContain("at most 255 characters");
 });
