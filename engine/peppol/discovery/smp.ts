@@ -305,7 +305,19 @@ interface Judges {
   readonly now: Instant;
 }
 
-/** Chooses the first endpoint that can be used; where there is none, says what is wrong with the first. */
+/**
+ * What can be wrong with an endpoint, in the order in which it is told of several: what may pass by itself, then what
+ * the receiver renews, then what stands, for which a document would be refused that another endpoint may soon take.
+ */
+const ENDPOINT_FAULTS = [
+  "lookup_failed",
+  "certificate_expired",
+  "certificate_invalid",
+  "endpoint_not_found",
+] as const satisfies readonly Failed["status"][];
+type EndpointFault = Failed & { readonly status: (typeof ENDPOINT_FAULTS)[number] };
+
+/** Chooses the first endpoint that can be used; where there is none, says what is wrong by ENDPOINT_FAULTS. */
 async function chooseEndpoint(information: Information, question: SmpQuestion, judges: Judges): Promise<Chosen> {
   const wanted = information.processes.filter(
     ({ process, scheme }) =>
@@ -325,7 +337,8 @@ async function chooseEndpoint(information: Information, question: SmpQuestion, j
       (activation ?? judges.now) <= judges.now && judges.now < (expiration ?? Infinity),
   );
   if (active.length === 0) return { status: "endpoint_not_found", reason: "not_active" };
-  let fault: Failed | undefined;
+  // Bounded by the endpoints of one document of metadata.
+  const faults: EndpointFault[] = [];
   for (const { process, scheme, endpoint } of active) {
     const judged = await judgeEndpoint(endpoint, judges);
     if (!("status" in judged))
@@ -335,13 +348,14 @@ async function chooseEndpoint(information: Information, question: SmpQuestion, j
         processScheme: scheme === "" ? PROCESS_SCHEME : scheme,
         transportProfile: endpoint.transportProfile,
       };
-    fault ??= judged;
+    faults.push(judged);
   }
-  return fault ?? { status: "endpoint_not_found", reason: "not_active" };
+  const [told] = ENDPOINT_FAULTS.flatMap((status) => faults.filter((fault) => fault.status === status));
+  return told ?? { status: "endpoint_not_found", reason: "not_active" };
 }
 
 /** The routing status of a certificate's fault; every fault that is not listed means certificate_invalid. */
-const CERTIFICATE_STATUS: Partial<Record<TrustFault, Failed["status"]>> = {
+const CERTIFICATE_STATUS: Partial<Record<TrustFault, EndpointFault["status"]>> = {
   expired: "certificate_expired",
   revocation_unknown: "lookup_failed",
 };
@@ -350,7 +364,7 @@ const CERTIFICATE_STATUS: Partial<Record<TrustFault, Failed["status"]>> = {
 export async function judgeEndpoint(
   endpoint: Pick<PublishedEndpoint, "url" | "certificate">,
   { pki, policy, now }: Judges,
-): Promise<Pick<SmpEndpoint, "url" | "target" | "certificate" | "chain" | "revocation" | "seat"> | Failed> {
+): Promise<Pick<SmpEndpoint, "url" | "target" | "certificate" | "chain" | "revocation" | "seat"> | EndpointFault> {
   const target = parseOutboundUrl(endpoint.url, "as4", policy);
   if (target.kind === "refused") return { status: "endpoint_not_found", reason: `address_${target.fault}` };
   if (endpoint.certificate === undefined) return { status: "certificate_invalid", reason: "certificate_malformed" };

@@ -3,12 +3,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 
 import type { ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { silentLog } from "../../../engine/base/log.js";
 import { createSmpRecipients } from "../../../engine/peppol/discovery/smp-recipients.js";
 import { ROUTING_STATUSES } from "../../../engine/peppol/discovery/routing.js";
 import type { SmpAnswer, SmpLookup } from "../../../engine/peppol/discovery/smp.js";
 import { SMP_NS } from "../../../engine/peppol/discovery/smp-document.js";
 import { parseStaticRoutes, createStaticLookup } from "../../../engine/peppol/discovery/smp-static.js";
 import { pemOf } from "../../../engine/peppol/pki/certificate.js";
+import { createPki } from "../../../engine/peppol/pki/pki.js";
 import { smpRecord, startDnsServer } from "../../support/peppol/dns-server.js";
 import type { TestDnsServer } from "../../support/peppol/dns-server.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -413,6 +415,68 @@ test("without a process any process will do, and of several endpoints the first 
   });
   const { process: _, ...anyProcess } = question();
   expect(await lookup.lookup(anyProcess)).toMatchObject({ status: "ready", endpoint: { seat: "PSK000002" } });
+});
+
+describe("several endpoints of which none can be used", () => {
+  type Offer = readonly [url: string, leaf: Leaf];
+  const AP_URL = "http://127.0.0.1:1/as4";
+  const UNKNOWN = "PSK000008";
+  const certified = (text: string, { certificate }: Leaf): string =>
+    text.replace(/<Certificate>.*<\/Certificate>/, `<Certificate>${certificate.toString("base64")}</Certificate>`);
+  const offering = (offers: readonly Offer[]): Buffer =>
+    signedMetadata(signer, accessPoint, (text) =>
+      text.replace(/<Endpoint .*?<\/Endpoint>/, (endpoint) =>
+        offers.map(([url, leaf]) => certified(endpoint.replace(AP_URL, url), leaf)).join(""),
+      ),
+    );
+  const OFFERS = {
+    "an address that is refused": (): Offer => ["https://192.168.1.10/as4", accessPoint],
+    "another port": (): Offer => ["https://ap.example.com:5432/as4", accessPoint],
+    "an SMP's certificate": (): Offer => [AP_URL, pki.leaf("smp", "PSK000003")],
+    "a certificate that has ended": (): Offer => [
+      AP_URL,
+      pki.leaf("ap", "PSK000003", { notAfter: clock.now() - 1_000 }),
+    ],
+    "a certificate of which nobody says whether it is revoked": (): Offer => [AP_URL, pki.leaf("ap", UNKNOWN)],
+  };
+  beforeEach(() => {
+    const trust = createPki({
+      store: pki.store,
+      mode: "hard",
+      clock,
+      log: silentLog,
+      revocation: {
+        ask: ({ commonName }) =>
+          Promise.resolve({
+            status: commonName === UNKNOWN ? "unknown" : "good",
+            source: "ocsp",
+            checkedAt: clock.now(),
+          }),
+      },
+    });
+    lookup = networkLookup(dns, pki, clock, { trust });
+  });
+
+  const REVOCATION = "a certificate of which nobody says whether it is revoked";
+  test.each<readonly [keyof typeof OFFERS, keyof typeof OFFERS, string]>([
+    ["an address that is refused", REVOCATION, "lookup_failed: certificate_revocation_unknown"],
+    ["an SMP's certificate", REVOCATION, "lookup_failed: certificate_revocation_unknown"],
+    ["a certificate that has ended", REVOCATION, "lookup_failed: certificate_revocation_unknown"],
+    ["an SMP's certificate", "a certificate that has ended", "certificate_expired: certificate_expired"],
+    ["an address that is refused", "a certificate that has ended", "certificate_expired: certificate_expired"],
+    ["an address that is refused", "an SMP's certificate", "certificate_invalid: certificate_wrong_ca"],
+  ])("of %s and %s, in either order, what may pass sooner is told", async (one, other, expected) => {
+    const offers = [OFFERS[one](), OFFERS[other]()];
+    for (const order of [offers, offers.toReversed()]) {
+      smp.answer = () => ({ body: offering(order) });
+      expect(outcome(await lookup.lookup(question(), { fresh: true }))).toBe(expected);
+    }
+  });
+
+  test("of two faults that stand alike, the first is told", async () => {
+    smp.answer = () => ({ body: offering([OFFERS["another port"](), OFFERS["an address that is refused"]()]) });
+    expect(outcome(await lookup.lookup(question()))).toBe("endpoint_not_found: address_port");
+  });
 });
 
 describe("a redirect", () => {
