@@ -465,7 +465,7 @@ describe("several endpoints of which none can be used", () => {
     ["an SMP's certificate", "a certificate that has ended", "certificate_expired: certificate_expired"],
     ["an address that is refused", "a certificate that has ended", "certificate_expired: certificate_expired"],
     ["an address that is refused", "an SMP's certificate", "certificate_invalid: certificate_wrong_ca"],
-  ])("of %s and %s, in either order, what may pass sooner is told", async (one, other, expected) => {
+  ])("what may pass sooner is told of %s and %s, in either order", async (one, other, expected) => {
     const offers = [OFFERS[one](), OFFERS[other]()];
     for (const order of [offers, offers.toReversed()]) {
       smp.answer = () => ({ body: offering(order) });
@@ -473,7 +473,7 @@ describe("several endpoints of which none can be used", () => {
     }
   });
 
-  test("of two faults that stand alike, the first is told", async () => {
+  test("the first of two faults that stand alike is told", async () => {
     smp.answer = () => ({ body: offering([OFFERS["another port"](), OFFERS["an address that is refused"]()]) });
     expect(outcome(await lookup.lookup(question()))).toBe("endpoint_not_found: address_port");
   });
