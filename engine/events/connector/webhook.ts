@@ -100,9 +100,16 @@ export async function putConnectorWebhook(
     secret: sealed(sealer, id, secret),
     now: clock.now(),
   };
-  const isNew = await orTemporary(putWebhook(sql, integratorId, wanted, stampOf(actor, clock)));
-  const webhook = await presentWebhook(sql, integratorId);
-  return isNew ? { webhook, secret } : { webhook };
+  if (await orTemporary(putWebhook(sql, integratorId, wanted, stampOf(actor, clock)))) {
+    const { url, events, active, now } = wanted;
+    const at = isoInstant(now);
+    // Not read again: by now another may be in its place, and this secret signs nothing of that one.
+    return { webhook: { id, url, events, active, failedAttempts: 0, createdAt: at, updatedAt: at }, secret };
+  }
+  const webhook = await readConnectorWebhook(sql, integratorId);
+  // It was changed and then ended by somebody else: there is nothing to show, and it is safe to put it again.
+  if (webhook === null) throw new Refusal("TEMPORARY");
+  return { webhook };
 }
 
 /** Ends the webhook. Safe to repeat. @throws Refusal TEMPORARY */
@@ -130,5 +137,8 @@ export async function rotateConnectorSecret(
   const change = { secret: sealed(sealer, id, secret), oldUntil: now + LIMITS.webhook_secret_overlap_ms, now };
   const isDone = await orTemporary(replaceWebhookSecret(sql, { id, integratorId }, change, stampOf(actor, clock)));
   if (!isDone) throw new Refusal("NOT_FOUND");
-  return { webhook: await presentWebhook(sql, integratorId), secret };
+  const webhook = await presentWebhook(sql, integratorId);
+  // Another is in its place by now, of which this secret signs nothing.
+  if (webhook.id !== id) throw new Refusal("NOT_FOUND");
+  return { webhook, secret };
 }

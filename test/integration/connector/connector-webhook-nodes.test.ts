@@ -2,14 +2,18 @@
 // what is kept of attempts is true, and goes when its time has come.
 // Method: real rows and the parts that deliver, without a gateway; a process that dies is one whose attempt never ends.
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
 import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { readTestSuite, startTestSuite } from "../../../engine/events/connector/tests.js";
-import { putConnectorWebhook, rotateConnectorSecret } from "../../../engine/events/connector/webhook.js";
+import {
+  deleteConnectorWebhook,
+  putConnectorWebhook,
+  rotateConnectorSecret,
+} from "../../../engine/events/connector/webhook.js";
 import type { ShownWebhook } from "../../../engine/events/connector/webhook.js";
 import { attemptDelivery } from "../../../engine/events/webhooks/attempt.js";
 import type { AttemptPorts } from "../../../engine/events/webhooks/attempt.js";
@@ -22,6 +26,7 @@ import { fanOutConnector } from "../../../engine/storage/events/fan-out.js";
 import type { ClaimedDelivery } from "../../../engine/storage/events/dispatch.js";
 import { pruneDeliveries } from "../../../engine/storage/events/repairs.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
+import type { Sql } from "../../../engine/storage/sql.js";
 import { isGenuine } from "../../support/callers/connector-receiver.js";
 import { eventually } from "../../support/eventually.js";
 import { startReceiver, status } from "../../support/webhooks/receiver.js";
@@ -214,4 +219,56 @@ test("a suite of tests keeps its verdict until all of it goes at once, whatever 
   await age(31);
   expect(await pruneDeliveries(world.db.sql)).toBe(3);
   await expect(read()).rejects.toMatchObject({ reason: "NOT_FOUND" });
+});
+
+/** A pool on which another process does something right after the statement that calls a function. */
+const followedBy = (sql: Sql, called: string, other: () => Promise<unknown>): Sql =>
+  new Proxy(sql, {
+    apply: (pool, self, parts: Parameters<Sql>) => {
+      const asked: unknown = Reflect.apply(pool, self, parts);
+      const isCall = String(parts[0]).includes(called);
+      return isCall ? Promise.resolve(asked).then(async (rows) => (await other(), rows)) : asked;
+    },
+  });
+
+describe("while another process ends the webhook and makes the next", () => {
+  const ports = (sql: Sql = world.db.sql) => ({ sql, sealer, clock: systemClock, addresses: { policy } });
+  const wish = (path: string) => ({ url: `${receiver.origin}${path}`, events: undefined, active: undefined });
+  const end = () => deleteConnectorWebhook(ports(), integratorId, OPERATOR);
+  const next = async (): Promise<ShownWebhook> => {
+    await end();
+    return putConnectorWebhook(ports(), integratorId, wish("/next"), OPERATOR);
+  };
+
+  test("whoever made the first is told of that one, and its secret is never shown beside the next", async () => {
+    await end();
+    const sql = followedBy(world.db.sql, "put_connector_webhook", next);
+    const shown = await putConnectorWebhook(ports(sql), integratorId, wish("/first"), OPERATOR);
+    expect(shown.webhook).toMatchObject({ url: `${receiver.origin}/first`, active: true, failedAttempts: 0 });
+    expect(shown.secret).toMatch(/^[0-9a-f]{64}$/);
+    const [row] = await world.db.sql<{ deleted: boolean }[]>`
+      select deleted_at is not null as deleted from webhook_subscription where id = ${shown.webhook.id}`;
+    expect(row).toEqual({ deleted: true });
+  });
+
+  test("whoever made one that was ended at once is told that it was made, and not that there was none", async () => {
+    await end();
+    const sql = followedBy(world.db.sql, "put_connector_webhook", end);
+    const shown = await putConnectorWebhook(ports(sql), integratorId, wish("/first"), OPERATOR);
+    expect(shown.webhook.url).toBe(`${receiver.origin}/first`);
+  });
+
+  test("whoever changed one that was ended at once is asked to come again", async () => {
+    const sql = followedBy(world.db.sql, "put_connector_webhook", end);
+    await expect(putConnectorWebhook(ports(sql), integratorId, wish("/other"), OPERATOR)).rejects.toMatchObject({
+      reason: "TEMPORARY",
+    });
+  });
+
+  test("a secret that was made for one that has ended is not shown beside the next", async () => {
+    const sql = followedBy(world.db.sql, "rotate_connector_secret", next);
+    await expect(rotateConnectorSecret(ports(sql), integratorId, OPERATOR)).rejects.toMatchObject({
+      reason: "NOT_FOUND",
+    });
+  });
 });
