@@ -100,8 +100,15 @@ export function errorFields(error: unknown): Pick<LogFields, "error" | "at" | "c
   };
 }
 
-/** @param destination where lines go; standard output unless a test collects them. */
-export function createLog(level: LogLevel, destination?: { write(line: string): void }): Log {
+/** Where lines go. */
+interface LinesTaken {
+  write(line: string): void;
+  /** How many were lost since it was last asked. @default none ever is */
+  takeLost?(): number;
+}
+
+/** @param destination  a test collects lines. @default standard output */
+export function createLog(level: LogLevel, destination: LinesTaken = standardOutput): Log {
   const options = {
     level,
     base: null,
@@ -109,13 +116,13 @@ export function createLog(level: LogLevel, destination?: { write(line: string): 
     formatters: { level: (label: string) => ({ level: label }) },
   };
   // Pino's own never ends a process that has met a full disk: what it cannot write at the exit it offers for ever.
-  const out = pino(options, destination ?? standardOutput);
+  const out = pino(options, destination);
   const write =
     (to: "error" | "warn" | "info" | "debug") =>
     (event: LogEvent, fields: LogFields = {}): void => {
       out[to]({ event, ...allowed(fields) }, LOG_EVENTS[event]);
-      const count = destination === undefined ? standardOutput.takeLost() : 0;
-      if (count > 0) log.warn("log.lines_lost", { count });
+      const count = destination.takeLost?.() ?? 0;
+      if (count > 0) log.error("log.lines_lost", { count });
     };
   const log: Log = { error: write("error"), warn: write("warn"), info: write("info"), debug: write("debug") };
   return log;

@@ -73,7 +73,7 @@ export interface Outcome {
   readonly code?: string;
   /** One sentence for the operator, without text of the peer or the document. */
   readonly detail?: string;
-  /** Whether something of ours failed after the message was transmitted: the network's answer is not to blame. */
+  /** Whether something of ours failed, so that no answer of the network is used up. @default for `internal` alone */
   readonly isOurs?: boolean;
   /** Whether a fault of ours stays for ever, so that no other try is made. @default it is repaired */
   readonly isLast?: boolean;

@@ -89,7 +89,7 @@ function read(bytes: Uint8Array, issuer: Certificate, at: Instant): Crl | Answer
 const ISSUING_DISTRIBUTION_POINT = "2.5.29.28";
 
 /**
- * Of what a list tells, by its critical extensions: all certificates of its issuer, a part of them, or something that
+ * Of what a list tells, by its extensions: all certificates of its issuer, a part of them, or something that
  * is not read here, as a difference, some reasons alone or others' certificates.
  */
 function partOf(extensions: Der | undefined): Pick<Crl, "part"> | "scope" {
@@ -98,11 +98,10 @@ function partOf(extensions: Der | undefined): Pick<Crl, "part"> | "scope" {
     const reader = new DerReader(extension, TAG.sequence);
     const id = oidOf(reader.next(TAG.oid));
     const critical = reader.optional(TAG.boolean);
-    if (critical === undefined || contentOf(critical)[0] === 0) continue;
-    const part =
-      id === ISSUING_DISTRIBUTION_POINT
-        ? readPart(readDer(contentOf(reader.next(TAG.octetString)), TAG.sequence))
-        : undefined;
+    const isDivided = id === ISSUING_DISTRIBUTION_POINT;
+    // A list that is divided is so also where its authority forgot to say that this is critical.
+    if (!isDivided && (critical === undefined || contentOf(critical)[0] === 0)) continue;
+    const part = isDivided ? readPart(readDer(contentOf(reader.next(TAG.octetString)), TAG.sequence)) : undefined;
     if (part === undefined || found.part !== undefined) return "scope";
     found = { part };
   }

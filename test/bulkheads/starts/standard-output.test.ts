@@ -9,6 +9,7 @@ import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { WaitingLines } from "../../../engine/base/files/standard-output.js";
 import type { LinesTo } from "../../../engine/base/files/standard-output.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { createLog } from "../../../engine/base/log.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
 import { freshDatabase } from "../../support/database/postgres.js";
 import { freePort, killEverythingOn, PROJECT } from "../../support/engines/process.js";
@@ -168,6 +169,28 @@ describe("lines of the log", () => {
     place.room = Infinity;
     place.answer();
     expect(lines.takeLost()).toBe(5);
+  });
+
+  test("the log tells at every level how many of its lines were lost, once there is room again", () => {
+    const place = new Place();
+    const lines = new WaitingLines(place);
+    const log = createLog("error", lines);
+    place.room = 0;
+    lines.write("first\n");
+    place.answer();
+    lines.write("x".repeat(LIMITS.log_waiting_chars_max));
+    for (let n = 0; n < 3; n += 1) log.error("mail.failed");
+    place.room = Infinity;
+    place.passTime();
+    place.text = "";
+    for (let n = 0; n < 2; n += 1) log.error("mail.failed");
+    place.answer();
+    const told = place.text.trim().split("\n");
+    expect(told.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { event: "mail.failed" },
+      { event: "log.lines_lost", count: 3 },
+      { event: "mail.failed" },
+    ]);
   });
 
   test("lines that wait when the process ends are written then, as far as they are taken", () => {

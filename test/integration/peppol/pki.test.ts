@@ -484,6 +484,15 @@ describe("revocation", () => {
     expect(reasonOf(await check(both.certificate, "hard"))).toBe("revoked");
   });
 
+  test("a list that is divided without saying that this is critical is still for its own certificates alone", async () => {
+    answerOcsp(reply("unknown"));
+    const uncritical = (url: string): Buffer => sequence(oid("2.5.29.28"), octetString(sequence(named(url))));
+    answerCrl([], pki.ap, uncritical(`${urls.crlUrl}/2`));
+    expect(reasonOf(await check(both.certificate, "hard"))).toBe("revocation_unknown");
+    answerCrl([], pki.ap, uncritical(urls.crlUrl));
+    expect(reasonOf(await check(both.certificate, "hard"))).toBe("trusted");
+  });
+
   test.each<readonly [string, () => readonly Buffer[]]>([
     ["is for another address", () => [named(`${urls.crlUrl}/2`)]],
     ["tells of authorities alone", () => [named(urls.crlUrl), flag(2)]],
