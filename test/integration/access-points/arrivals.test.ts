@@ -291,18 +291,22 @@ test("what arrives together for one participant is stored together, and its repe
   };
   const actors = startActors({ log, metrics, monotonic: clock.monotonic });
   const participant = participantKind({ actors, document: {} as DocumentKind, inbound: ports });
-  const inbound = createInbound(ports, (arrival) =>
-    actors.ask(participant, participantKey(arrival.exchange.receiver), "Receive", arrival),
-  );
+  let handedOver = 0;
+  const inbound = createInbound(ports, (arrival) => {
+    handedOver += 1;
+    return actors.ask(participant, participantKey(arrival.exchange.receiver), "Receive", arrival);
+  });
   const exchanges = Array.from({ length: 12 }, () => arriving(invoice()));
   const again = exchanges[5] ?? arriving(invoice());
   const holder = await openTransaction(db.url);
   await holder.run("lock table received_document in exclusive mode");
   const stored = Promise.all([...exchanges, again].map((exchange) => inbound(exchange)));
   await eventually("the first waits for the table", async () => {
+    // Before the question: whoever was handed over waits by the time of its answer.
+    if (handedOver <= exchanges.length) return false;
     const [row] = await db.sql<{ waiting: number }[]>`
       select count(*)::integer as waiting from pg_locks where not granted and relation = 'received_document'::regclass`;
-    return asked === exchanges.length + 1 && row?.waiting === 1;
+    return row?.waiting === 1;
   });
   await holder.commit();
   const outcomes = await stored;
