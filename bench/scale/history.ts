@@ -27,7 +27,7 @@ interface Side {
 
 async function side(engine: BenchEngine, options: BenchOptions, stored: number): Promise<Side> {
   const made = await makeFirms(engine, options.tiny ? 2 : FIRMS, stored === 0 ? FIRMS : 0);
-  const sql = openSql({ url: engine.databaseUrl, name: "past", connections: 1 });
+  const sql = openSql({ url: engine.databaseUrl, name: "past", connections: 1, statement_timeout_ms: 0 });
   try {
     const owners = made.map(({ clientId, participantId }) => ({ firmId: clientId, participant: participantId }));
     if (stored > 0) await addPast(sql, owners, stored);

@@ -106,7 +106,7 @@ async function passivated(engine: BenchEngine): Promise<number> {
 }
 
 async function store(engine: BenchEngine, senders: readonly BenchFirm[]): Promise<void> {
-  const sql = openSql({ url: engine.databaseUrl, name: "past", connections: 1 });
+  const sql = openSql({ url: engine.databaseUrl, name: "past", connections: 1, statement_timeout_ms: 0 });
   try {
     const owners = senders.map(({ clientId, participantId }) => ({ firmId: clientId, participant: participantId }));
     await addPast(sql, owners, senders.length * STORED_EACH);

@@ -31,10 +31,10 @@ interface SqlOptions {
   readonly connections?: number;
   /** Shown in pg_stat_activity. */
   readonly name: string;
-  /** How long one statement may take. @default LIMITS.db_statement_timeout_ms */
+  /** How long one statement may take; 0 is as long as it likes. @default LIMITS.db_statement_timeout_ms */
   readonly statement_timeout_ms?: number;
   /**
-   * A connection that owes an answer and says nothing for so long has ended.
+   * A connection that owes an answer and says nothing for so long has ended; 0 is never.
    * @default LIMITS.db_silence_ms more than a statement may take
    */
   readonly silence_ms?: number;
@@ -69,7 +69,8 @@ function targetOf(text: string): PostgresTarget {
 export function openSql(options: SqlOptions): Sql {
   const { url, ...unix } = connectionTarget(options.url);
   const { statement_timeout_ms = LIMITS.db_statement_timeout_ms } = options;
-  const { silence_ms = statement_timeout_ms + LIMITS.db_silence_ms } = options;
+  const silence_ms =
+    options.silence_ms ?? (statement_timeout_ms === 0 ? 0 : statement_timeout_ms + LIMITS.db_silence_ms);
   const life = new AbortController();
   const client = postgres(url, {
     ...unix,

@@ -9,6 +9,7 @@ import type { Sql } from "../../../engine/storage/sql.js";
 import { eventually } from "../../support/eventually.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
+import { shortenLimits } from "../../support/engines/limits.js";
 import { startFreezingProxy } from "../../support/network/freezing-proxy.js";
 import type { FreezingProxy } from "../../support/network/freezing-proxy.js";
 
@@ -78,4 +79,13 @@ test("an answer may take as long as it likes while something of it comes", async
   const filled = await sql`
     select repeat('x', 20000), pg_sleep(${SILENCE_MS / 6 / 1_000})::text from generate_series(1, 12)`;
   expect(filled).toHaveLength(12);
+});
+
+test("a statement that may take as long as it likes is not ended for saying nothing", async () => {
+  onTestFinished(shortenLimits({ db_silence_ms: 50 }));
+  const sql = openSql({ url: db.url, name: "unhurried", connections: 1, statement_timeout_ms: 0 });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  const before = await sessionOf(sql);
+  await sql`select pg_sleep(${SILENCE_MS / 2 / 1_000})`;
+  expect(await sessionOf(sql)).toBe(before);
 });
