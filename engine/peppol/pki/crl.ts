@@ -34,23 +34,21 @@ export interface Crl {
 
 /** What a list says of itself where it tells of some certificates alone. @source RFC 5280 section 5.2.5 */
 interface Part {
-  /** Of those that name one of these addresses. @default of any */
+  /** Of those that name one of these addresses; of none where what it is for is not read here. @default of any */
   readonly urls?: readonly string[];
   readonly isOfUsers: boolean;
   readonly isOfAuthorities: boolean;
 }
 
 /**
- * What a list of its issuer says of a certificate.
+ * What a list of its issuer says of a certificate. Whose number is in it is revoked, whatever the list is for: an
+ * authority gives a number once, and "scope" would be trusted where revocation may stay unknown.
  * @returns "scope" where it tells of others alone
  * @source RFC 5280 section 6.3.3 (b) (2)
  */
 export function statusInList({ revoked, part }: Crl, certificate: Certificate): "good" | "revoked" | "scope" {
-  return part !== undefined && !isIn(part, certificate)
-    ? "scope"
-    : revoked.has(certificate.serial)
-      ? "revoked"
-      : "good";
+  if (revoked.has(certificate.serial)) return "revoked";
+  return part === undefined || isIn(part, certificate) ? "good" : "scope";
 }
 
 const isIn = ({ urls, isOfUsers, isOfAuthorities }: Part, { crlUrls, isCa }: Certificate): boolean =>
@@ -87,10 +85,11 @@ function read(bytes: Uint8Array, issuer: Certificate, at: Instant): Crl | Answer
 }
 
 const ISSUING_DISTRIBUTION_POINT = "2.5.29.28";
+const DELTA_INDICATOR = "2.5.29.27";
 
 /**
  * Of what a list tells, by its extensions: all certificates of its issuer, a part of them, or something that
- * is not read here, as a difference, some reasons alone or others' certificates.
+ * is not read here, as a difference or others' certificates.
  */
 function partOf(extensions: Der | undefined): Pick<Crl, "part"> | "scope" {
   let found: Pick<Crl, "part"> = {};
@@ -99,8 +98,9 @@ function partOf(extensions: Der | undefined): Pick<Crl, "part"> | "scope" {
     const id = oidOf(reader.next(TAG.oid));
     const critical = reader.optional(TAG.boolean);
     const isDivided = id === ISSUING_DISTRIBUTION_POINT;
-    // A list that is divided is so also where its authority forgot to say that this is critical.
-    if (!isDivided && (critical === undefined || contentOf(critical)[0] === 0)) continue;
+    const isCritical = critical !== undefined && contentOf(critical)[0] !== 0;
+    // A list that is divided or a difference is so also where its authority forgot to say that this is critical.
+    if (!isDivided && !isCritical && id !== DELTA_INDICATOR) continue;
     const part = isDivided ? readPart(readDer(contentOf(reader.next(TAG.octetString)), TAG.sequence)) : undefined;
     if (part === undefined || found.part !== undefined) return "scope";
     found = { part };
@@ -108,15 +108,17 @@ function partOf(extensions: Der | undefined): Pick<Crl, "part"> | "scope" {
   return found;
 }
 
-/** @returns undefined for a part of reasons, of others' or attribute certificates, or with a relative name */
+/** @returns undefined for a part of others' or attribute certificates, whose numbers are not its issuer's */
 function readPart(value: Der): Part | undefined {
   const reader = new DerReader(value);
   const name = reader.optional(contextTag(0));
   const urls = name === undefined ? undefined : fullNamesOf(name);
   const isOfUsers = reader.optional(contextTag(1, false)) !== undefined;
   const isOfAuthorities = reader.optional(contextTag(2, false)) !== undefined;
+  const isOfReasons = reader.optional(contextTag(3, false)) !== undefined;
   const isEmpty = name === undefined && !isOfUsers && !isOfAuthorities;
-  if (!reader.done || isEmpty || urls?.length === 0) return undefined;
+  if (!reader.done) return undefined;
+  if (isOfReasons || isEmpty) return { urls: [], isOfUsers, isOfAuthorities };
   return { ...(urls === undefined ? {} : { urls }), isOfUsers, isOfAuthorities };
 }
 

@@ -506,6 +506,31 @@ describe("revocation", () => {
     expect(reasonOf(await check(both.certificate, "hard"))).toBe("revocation_unknown");
   });
 
+  test.each<readonly [string, () => readonly Buffer[]]>([
+    ["another address", () => [named(`${urls.crlUrl}/2`)]],
+    ["authorities", () => [flag(2)]],
+    ["some reasons", () => [named(urls.crlUrl), der(contextTag(3, false), Buffer.from([7, 0x80]))]],
+    ["a relative name", () => [der(contextTag(0), der(contextTag(1), sequence()))]],
+  ])("a certificate is revoked where a list of its own issuer has its number, also one for %s", async (_, fields) => {
+    answerOcsp(reply("unknown"));
+    for (const critical of [[TRUE], []]) {
+      answerCrl(
+        ["0102", parsed(both.certificate).serial],
+        pki.ap,
+        sequence(oid("2.5.29.28"), ...critical, octetString(sequence(...fields()))),
+      );
+      expect(reasonOf(await check(both.certificate, "soft"))).toBe("revoked");
+    }
+  });
+
+  test("a list of what has changed says nothing of a certificate, also where that is not marked critical", async () => {
+    answerOcsp(reply("unknown"));
+    for (const critical of [[TRUE], []]) {
+      answerCrl([], pki.ap, sequence(oid("2.5.29.27"), ...critical, octetString(der(TAG.integer, Buffer.from([1])))));
+      expect(reasonOf(await check(both.certificate, "hard"))).toBe("revocation_unknown");
+    }
+  });
+
   test("an authority that is on the root's list takes its leaves with it", async () => {
     const listed = {
       ...pki.ap,
