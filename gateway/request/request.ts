@@ -229,7 +229,9 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
 
   finish(bytes: Buffer): Outgoing | Promise<Outgoing> {
     this.#bytes = bytes;
-    const handle = (): Outgoing | Promise<Outgoing> => withinSpan(this.#span, () => this.#handle());
+    // As of now: where a step of the head is long in coming, a database that is slow is not asked everything twice.
+    const steps = this.#isLate() ? this.#plan.lateBody : this.#plan.body;
+    const handle = (): Outgoing | Promise<Outgoing> => withinSpan(this.#span, () => this.#handle(steps));
     return this.#headResult === undefined ? handle() : this.#headResult.then((refusal) => refusal ?? handle());
   }
 
@@ -264,9 +266,9 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     return this.#span === undefined ? step?.run(this, row) : traced(`step ${step?.name}`, () => step?.run(this, row));
   }
 
-  #handle(): Outgoing | Promise<Outgoing> {
+  #handle(steps: readonly Step[]): Outgoing | Promise<Outgoing> {
     try {
-      const pending = this.#run(this.#isLate() ? this.#plan.lateBody : this.#plan.body);
+      const pending = this.#run(steps);
       if (pending !== undefined)
         return pending.then(() => this.#callHandler()).catch((error: unknown) => this.#failed(error));
       const reply = this.#callHandler();

@@ -324,6 +324,28 @@ describe("a body that was long in coming", () => {
     expect(asked).toEqual([startedAt, startedAt + LIMITS.authority_believed_ms + 1]);
   });
 
+  test("a request without a body asks a slow database once who may do it, not again because that took long", async () => {
+    const clock = fakeClock();
+    let asked = 0;
+    const ports = testPorts({
+      clock,
+      authenticate: () => integrator,
+      customerContext: (_, customerRef) => {
+        asked += 1;
+        return Promise.resolve().then(() => {
+          clock.advance(LIMITS.authority_believed_ms + 1);
+          return { firmId: TEST_FIRM, customerRef, scopes: new Set() };
+        });
+      },
+    });
+    const head = headOf({ row: customer, query: "customerRef=a", headers: { authorization: "Bearer good" } });
+    const request = createPipeline({ rows: [customer], ports })(head);
+    const begun = request.begin({ take: () => Promise.resolve(), ownBody: () => true });
+    const { status } = await request.finish(Buffer.alloc(0));
+    expect(await begun).toBeUndefined();
+    expect({ status, asked }).toEqual({ status: 200, asked: 1 });
+  });
+
   test("a request whose body came with its head is asked once who makes it", async () => {
     expect(await answerAfter("the key, at a firm's door", LIMITS.authority_believed_ms)).toEqual({
       status: 200,
