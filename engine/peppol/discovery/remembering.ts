@@ -19,24 +19,31 @@ interface Questions<Question, Answer> {
   ask(question: Question): Promise<Answer>;
   /** How long an answer is believed, in milliseconds. */
   lifetimeOf(answer: Answer): number;
+  /** Whether an answer says nothing but that there was none, so that what is remembered stays. */
+  isFailure(answer: Answer): boolean;
   /** What is answered, and not kept, where nobody may be asked. */
   refused(reason: typeof BUSY | typeof NOT_ALLOWED): Answer;
 }
 
 /** Questions with their remembered answers. */
 interface Remembered<Question, Answer> {
-  /** @param fresh asks again whatever is remembered */
+  /** @param fresh asks again whatever is remembered, but for a failure, which is not repeated so soon */
   get(question: Question, fresh: boolean, mayAsk?: MayAsk): Answer | Promise<Answer>;
   /** Forgets every answer whose name begins so. */
   forget(prefix: string): void;
 }
 
-interface Known<Answer> {
+interface Timed<Answer> {
   readonly answer: Answer;
   /** On the clock that never goes back. */
   readonly until: number;
+}
+
+interface Known<Answer> extends Timed<Answer> {
   /** On the wall clock, before the question. */
   readonly askedAt: Instant;
+  /** What came of a later question that has failed. */
+  readonly failure?: Timed<Answer>;
 }
 
 /**
@@ -50,15 +57,26 @@ function isBelieved({ until, askedAt }: Known<unknown>, clock: Clock): boolean {
 
 /** Remembers at most LIMITS.smp_cache_entries answers, with at most LIMITS.smp_lookups_max questions under way. */
 export function remembering<Question, Answer>(questions: Questions<Question, Answer>): Remembered<Question, Answer> {
-  const { clock, nameOf, ask, lifetimeOf, refused } = questions;
+  const { clock, nameOf, ask, lifetimeOf, isFailure, refused } = questions;
   const known = new BoundedMap<string, Known<Answer>>(LIMITS.smp_cache_entries);
   const underWay = new Map<string, Promise<Answer>>();
+
+  /** A failure stands beside what is still believed: it would take it from all who ask for something else of it. */
+  const withAnswer = (before: Known<Answer> | undefined, answer: Answer, askedAt: Instant): Known<Answer> => {
+    const timed = { answer, until: clock.monotonic() + lifetimeOf(answer) };
+    const isKept = before !== undefined && isFailure(answer) && !isFailure(before.answer) && isBelieved(before, clock);
+    return isKept ? { ...before, failure: timed } : { ...timed, askedAt };
+  };
 
   return {
     get: (question, fresh, mayAsk) => {
       const name = nameOf(question);
       const remembered = known.get(name);
-      if (!fresh && remembered !== undefined && isBelieved(remembered, clock)) return remembered.answer;
+      if (remembered !== undefined && isBelieved(remembered, clock)) {
+        const { answer, failure } = remembered;
+        if (!fresh) return answer;
+        if (failure !== undefined && clock.monotonic() < failure.until) return failure.answer;
+      }
       const running = underWay.get(name);
       if (running !== undefined) return running;
       if (underWay.size >= LIMITS.smp_lookups_max) return refused(BUSY);
@@ -68,7 +86,7 @@ export function remembering<Question, Answer>(questions: Questions<Question, Ans
         // A `forget` during the question means that its answer may be out of date already, so that it is not kept.
         if (underWay.get(name) === mine) {
           underWay.delete(name);
-          known.set(name, { answer, until: clock.monotonic() + lifetimeOf(answer), askedAt });
+          known.set(name, withAnswer(known.get(name), answer, askedAt));
         }
         return answer;
       });

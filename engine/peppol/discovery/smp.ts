@@ -136,8 +136,9 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
     ask: find,
     lifetimeOf: (found) => {
       if (found.kind === "information") return positive_ms;
-      return found.status === "lookup_failed" ? failureRemembered_ms(found.reason) : negative_ms;
+      return isFailure(found) ? failureRemembered_ms(found.reason) : negative_ms;
     },
+    isFailure,
     refused: (reason) => none("lookup_failed", reason),
   });
   const groups = remembering<string, GroupResult>({
@@ -148,6 +149,7 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
       if (group.kind === "failed") return failureRemembered_ms(group.reason);
       return group.kind === "types" ? positive_ms : negative_ms;
     },
+    isFailure: ({ kind }) => kind === "failed",
     refused: (reason) => ({ kind: "failed", reason }),
   });
 
@@ -221,6 +223,7 @@ function reasonOf(error: unknown): string {
 }
 
 const none = (status: RoutingFailure, reason: string): Found => ({ kind: "none", status, reason });
+const isFailure = (found: Found): boolean => found.kind === "none" && found.status === "lookup_failed";
 
 /** Fetches and verifies, following at most one redirect. */
 async function findMetadata(options: SmpLookupOptions, key: MetadataKey): Promise<Found> {

@@ -642,6 +642,23 @@ describe("what is known", () => {
     },
   );
 
+  test("a question that finds the SMP down takes nothing of what is remembered from those who ask for the rest of it", async () => {
+    smp.answer = () => ({ body: signedMetadata(signer, accessPoint) });
+    const other = question({ process: "urn:another:process" });
+    expect(outcome(await lookup.lookup(question()))).toBe("ready");
+    clock.advance(LIMITS.smp_cache_negative_ms);
+    smp.answer = () => ({ status: 503, body: Buffer.alloc(0) });
+    for (let round = 0; round < 3; round += 1) {
+      expect(outcome(await lookup.lookup(other))).toBe("lookup_failed: http_503");
+      expect(outcome(await lookup.lookup(question()))).toBe("ready");
+    }
+    expect(smp.asked).toHaveLength(2);
+    clock.advance(LIMITS.smp_cache_failed_ms);
+    smp.answer = () => ({ body: signedMetadata(signer, accessPoint) });
+    expect(outcome(await lookup.lookup(other))).toBe("process_not_supported: not_published");
+    expect(smp.asked).toHaveLength(3);
+  });
+
   test("an SMP that still publishes no usable endpoint is asked once a minute, however often it is wanted", async () => {
     smp.answer = () => ({ body: signedMetadata(signer, accessPoint) });
     const other = question({ process: "urn:another:process" });
