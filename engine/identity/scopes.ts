@@ -13,6 +13,12 @@ export const FIRM_KEY_SCOPES: readonly Scope[] = [
   "webhooks:write",
 ];
 
+/** Scopes that only an integrator's main key can hold. @source spec/enterprise.md, Key management rules, 2 */
+const MAIN_KEY_SCOPES: ReadonlySet<Scope> = new Set(["keys:manage"]);
+
+/** Whether a key of an integrator that is for one firm only can hold it. */
+export const isForFirmKeys = (scope: Scope): boolean => !MAIN_KEY_SCOPES.has(scope);
+
 /** The known scopes among `texts`, each once, in the order of SCOPES. */
 export const knownScopes = (texts: Iterable<string>): readonly Scope[] => {
   const wanted = new Set(texts);

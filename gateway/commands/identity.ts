@@ -10,7 +10,7 @@ import type { Config } from "../../engine/base/config.js";
 import type { KeyOwner } from "../../engine/identity/keys.js";
 import { changeFirm, firmFacts, firmParticipant } from "../../engine/identity/firm-facts.js";
 import type { FirmFacts } from "../../engine/identity/firm-facts.js";
-import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
+import { FIRM_KEY_SCOPES, isForFirmKeys } from "../../engine/identity/scopes.js";
 import { Refusal } from "../../engine/base/errors.js";
 import { parseAllowlist } from "../../engine/identity/allowlist.js";
 import { parseFirmId, parseIntegratorId } from "../../engine/base/ids.js";
@@ -44,6 +44,15 @@ function scopesOf(text: string | undefined, otherwise: readonly Scope[]): readon
   if (unknown.length > 0 || names.length === 0)
     throw new UsageError(`--scopes takes names out of: ${SCOPES.join(" ")}.`);
   return names.filter(isScope);
+}
+
+/** The scopes of a new key. @throws UsageError for one that this kind of key cannot hold */
+function keyScopes(owner: KeyOwner, text: string | undefined): readonly Scope[] {
+  if ("firmId" in owner) return scopesOf(text, FIRM_KEY_SCOPES);
+  if (owner.scopedFirmId === undefined) return scopesOf(text, SCOPES);
+  const scopes = scopesOf(text, SCOPES.filter(isForFirmKeys));
+  if (scopes.every(isForFirmKeys)) return scopes;
+  throw new UsageError("keys:manage is for a key of an integrator that no firm restricts.");
 }
 
 const printRecord = (record: Readonly<Record<string, unknown>>): void => {
@@ -237,7 +246,7 @@ const keysCreateCommand: Command = {
     const name = given === undefined ? undefined : nameIn("key", given);
     const ip = parsed.options.get("ip");
     const ipAllowlist = ip === undefined ? undefined : allowlistIn(ip);
-    const scopes = scopesOf(parsed.options.get("scopes"), "firmId" in owner ? FIRM_KEY_SCOPES : SCOPES);
+    const scopes = keyScopes(owner, parsed.options.get("scopes"));
     const key = await withTenants(loadConfig(), (tenants) =>
       tenants.makeKey({
         owner,

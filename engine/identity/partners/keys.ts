@@ -20,7 +20,7 @@ import type { Actor } from "../audit.js";
 import type { Caller } from "../caller.js";
 import { createKey } from "../keys.js";
 import type { CreatedKey } from "../keys.js";
-import { knownScopes } from "../scopes.js";
+import { isForFirmKeys, knownScopes } from "../scopes.js";
 import { newSecret, sha256, shownPrefix } from "../tokens/secrets.js";
 import type { SecretEnvironment } from "../tokens/secrets.js";
 
@@ -70,9 +70,6 @@ export function integratorOf(caller: Caller): IntegratorId {
   return caller.integratorId;
 }
 
-/** Scopes that only an integrator's main key can hold. @source spec/enterprise.md, Key management rules, 2 */
-const NOT_FOR_FIRM_KEYS: readonly Scope[] = ["keys:manage"];
-
 /**
  * The scopes that a caller can give on: its own, and for a firm's key those of the firm's consent.
  * @param binding of the firm that the key is for; undefined for a main key
@@ -80,7 +77,7 @@ const NOT_FOR_FIRM_KEYS: readonly Scope[] = ["keys:manage"];
 function grantableScopes(held: ReadonlySet<Scope>, binding: Pick<BindingRow, "scopes"> | undefined): readonly Scope[] {
   const own = SCOPES.filter((scope) => held.has(scope));
   if (binding === undefined) return own;
-  return own.filter((scope) => binding.scopes.includes(scope) && !NOT_FOR_FIRM_KEYS.includes(scope));
+  return own.filter((scope) => binding.scopes.includes(scope) && isForFirmKeys(scope));
 }
 
 /** What is said of a key that was not made. `owner_unknown` cannot be: the caller is the owner. */

@@ -1,10 +1,14 @@
-/** Lists of keys and people, as operators ask for them: an owner with nobody is told apart from one who is not there. */
+/** Keys and people as operators ask for them: an owner with nobody is told apart from one who is not there. */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { systemClock } from "../../../engine/base/clock.js";
+import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
+import { SCOPES } from "../../../engine/base/scopes.js";
+import { bind } from "../../support/callers/identity.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { kurier } from "../../unit/commands/kurier.js";
@@ -49,5 +53,30 @@ test.each([
     code: 2,
     out: "",
     err: `No ${list} are listed: owner unknown.\n`,
+  });
+});
+
+/** Ids of a firm, and of an integrator that it has consented to. */
+async function boundPair(): Promise<{ readonly firm: string; readonly integrator: string }> {
+  const record = async (...args: readonly string[]) =>
+    JSON.parse((await run(...args)).out) as Readonly<Record<string, string>>;
+  const firm = (await record("firms", "create", "--name", "Bound", "--participant", "0245:2020202021"))["firmId"] ?? "";
+  const integrator = (await record("integrators", "create", "--name", "Partner"))["integratorId"] ?? "";
+  await bind(db, systemClock, integrator as IntegratorId, firm as FirmId);
+  return { firm, integrator };
+}
+
+test("a key of an integrator for one firm has by default every scope but keys:manage, which kurier keys create refuses it", async () => {
+  const { firm, integrator } = await boundPair();
+  const create = (...more: readonly string[]) =>
+    run("keys", "create", "--integrator", integrator, "--firm", firm, ...more);
+  const made = await create();
+  expect(made).toMatchObject({ code: 0, err: "" });
+  // spec/enterprise.md, Key management rules, 2: firm-scoped keys cannot hold keys:manage.
+  expect(JSON.parse(made.out)).toMatchObject({ scopes: SCOPES.filter((scope) => scope !== "keys:manage") });
+  expect(await create("--scopes", "documents:read keys:manage")).toEqual({
+    code: 2,
+    out: "",
+    err: "keys:manage is for a key of an integrator that no firm restricts.\n",
   });
 });

@@ -208,6 +208,12 @@ describe("queries and path segments", () => {
       expect(reasonOf(() => parseQuery(text))).toBe("REQUEST_INVALID");
   });
 
+  test("an ampersand too many, at either end or between two fields, is no field that came twice", () => {
+    expect(parseQuery("&limit=20&&status=RECEIVED&")).toEqual({ limit: "20", status: "RECEIVED" });
+    expect(parseQuery("&")).toEqual({});
+    expect(reasonOf(() => parseQuery("&".repeat(65)))).toBe("REQUEST_INVALID");
+  });
+
   test("an encoded slash or a broken escape makes no segment", () => {
     expect(decodeSegment("0245%3A2020202020")).toBe("0245:2020202020");
     for (const segment of ["a%2fb", "%2F", "%", "%00", "%c0%ae", "a%0ab"])
