@@ -32,6 +32,15 @@ export function parseDay(text: string): LocalDay | undefined {
   return day === text ? day : undefined;
 }
 
+/** Whether the midnights of a day or month are told in Bratislava, whose clocks followed the sun before 1900. */
+export const inBratislavaYears = (text: string): boolean => text >= "1900" && text < "9999";
+
+/** A day that begins and ends at a midnight of Europe/Bratislava; undefined for every other text. */
+export function parseBratislavaDay(text: string): LocalDay | undefined {
+  const day = parseDay(text);
+  return day !== undefined && inBratislavaYears(day) ? day : undefined;
+}
+
 /** Whether February has 29 days is decided by the year as it is written, also for years before 1, as XSD does. */
 const daysIn = (year: number, month: number): number =>
   month === 2

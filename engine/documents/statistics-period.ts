@@ -1,6 +1,7 @@
 /** The time of which a firm asks statistics: whole days, months, quarters and years of Europe/Bratislava. */
 import { addDays, bratislavaDay, bratislavaMidnight } from "../base/clock.js";
 import type { Instant, LocalDay } from "../base/clock.js";
+import { inBratislavaYears, parseBratislavaDay } from "../base/dates.js";
 import { addMonths, parseMonth } from "../peppol/reporting.js";
 import type { Month } from "../peppol/reporting.js";
 
@@ -23,17 +24,10 @@ interface PeriodFault {
   readonly message: string;
 }
 
-/** The years in which days of Europe/Bratislava can be told; before 1900 its clocks followed the sun. */
-const inYears = (text: string): boolean => text >= "1900" && text < "9999";
-
-const isDay = (text: string): boolean =>
-  /^\d{4}-\d{2}-\d{2}$/.test(text) &&
-  inYears(text) &&
-  !Number.isNaN(Date.parse(`${text}T00:00:00Z`)) &&
-  addDays(text, 0) === text;
+const isDay = (text: string): boolean => parseBratislavaDay(text) !== undefined;
 
 const isPeriod = (text: string): boolean =>
-  Object.hasOwn(CALENDAR, text) || (parseMonth(text) !== undefined && inYears(text));
+  Object.hasOwn(CALENDAR, text) || (parseMonth(text) !== undefined && inBratislavaYears(text));
 
 /** The first thing that is wrong with what was asked; undefined when a period can be told from it. */
 export function periodFault({ period, from, to }: PeriodAsked): PeriodFault | undefined {

@@ -100,6 +100,11 @@ const PARTICIPANT_FAULTS: Readonly<Record<ParticipantFault, string>> = {
   participant_of_provider: "--participant is a service provider's (scheme 0242); give the firm an id of its own.",
 };
 
+/** What is said of a text that is no name, behind the option in which it was written. */
+const textFault = (chars_max: number): string => `has 1 to ${chars_max} characters, none of them a control character.`;
+/** Of these faults the library that reads the facts speaks in words of its own. */
+const LENGTH_ISSUES: ReadonlySet<string | undefined> = new Set(["too_small", "too_big"]);
+
 const NAMES = {
   tenant: { schema: tenantName, chars_max: LIMITS.firm_name_chars_max },
   key: { schema: keyName, chars_max: LIMITS.key_name_chars_max },
@@ -109,7 +114,7 @@ const NAMES = {
 export function nameIn(of: keyof typeof NAMES, name: string): string {
   const { schema, chars_max } = NAMES[of];
   const read = schema.safeParse(name);
-  if (!read.success) throw new UsageError(`--name has 1 to ${chars_max} characters, none of them a control character.`);
+  if (!read.success) throw new UsageError(`--name ${textFault(chars_max)}`);
   return read.data;
 }
 
@@ -126,7 +131,10 @@ function factsOf({ options }: ParsedArguments): FirmFacts {
   });
   if (facts.success) return facts.data;
   const [issue] = facts.error.issues;
-  throw new UsageError(`--${String(issue?.path[0] ?? "").replace("icDph", "ic-dph")} ${issue?.message ?? "is wrong"}.`);
+  const fault = LENGTH_ISSUES.has(issue?.code)
+    ? textFault(LIMITS.firm_name_chars_max)
+    : `${issue?.message ?? "is wrong"}.`;
+  throw new UsageError(`--${String(issue?.path[0] ?? "").replace("icDph", "ic-dph")} ${fault}`);
 }
 
 const firmsSetCommand: Command = {

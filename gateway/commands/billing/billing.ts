@@ -1,7 +1,7 @@
 /** `kurier meter rebuild`, `meter show` and `plan set`: what operators do about money. */
 import { addDays, bratislavaMidnight, systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
-import { parseDay } from "../../../engine/base/dates.js";
+import { parseBratislavaDay } from "../../../engine/base/dates.js";
 import { parseFirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { rebuildUsage } from "../../../engine/billing/meter.js";
@@ -71,7 +71,8 @@ const planCommand: Command = {
     const until = options.get("until");
     if (firmId === undefined || code === undefined)
       throw new UsageError(`plan set takes the id of a firm and one of ${PLAN_CODES.join(", ")}.`);
-    if (until !== undefined && parseDay(until) === undefined) throw new UsageError("--until is a day, YYYY-MM-DD.");
+    if (until !== undefined && parseBratislavaDay(until) === undefined)
+      throw new UsageError("--until is a day, YYYY-MM-DD, of the years 1900 to 9998; without it the plan has no end.");
     const next = until === undefined ? undefined : addDays(until, 1);
     const isKnown = await withDatabase(loadConfig(), ({ sql }) =>
       putPlan(

@@ -203,7 +203,7 @@ test.each([
   [
     "a day that is none",
     ["plan", "set", randomUUID(), "start", "--until", "31.3.2027"],
-    "--until is a day, YYYY-MM-DD.",
+    "--until is a day, YYYY-MM-DD, of the years 1900 to 9998; without it the plan has no end.",
   ],
 ])("a plan for %s is refused with the reason", async (_, args, reason) => {
   const refused = await kurier(...args);

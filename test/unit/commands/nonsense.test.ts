@@ -14,9 +14,9 @@ const ADDRESSES = ["nonsense", "127.0.0.1:9090", "ftp://host.example", "http://"
 const FACTS = {
   "--ico": ["nonsense", "1234567", "123456789", ""],
   "--ic-dph": ["nonsense", "2020202020", "SK", ""],
-  "--street": ["two\nlines", ""],
-  "--city": ["two\nlines", ""],
-  "--zip": ["two\nlines", ""],
+  "--street": ["two\nlines", "", "x".repeat(256)],
+  "--city": ["two\nlines", "", "x".repeat(256)],
+  "--zip": ["two\nlines", "", "x".repeat(256)],
 };
 const OWNERS = { "--firm": IDS, "--integrator": IDS };
 const NAME = { "--name": ["two\nlines", ""] };
@@ -85,7 +85,7 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   "participants settle": { words: [PARTICIPANT], options: { "--state": ["nonsense", "manual_review", ""] } },
   "participants list": { options: { "--state": ["nonsense", ""], "--after": PARTICIPANTS } },
-  "plan set": { words: [ID, "start"], options: { "--until": DAYS } },
+  "plan set": { words: [ID, "start"], options: { "--until": [...DAYS, "1899-12-31", "9999-12-31", "10000-01-01"] } },
   "white-label end-customer": { words: [ID], options: { "--reason": ["", "x".repeat(10_000)] } },
   "white-label list": { options: { "--status": ["nonsense", ""] } },
   "pki init": { options: { "--seat": ["nonsense", "PSK1", ""], "--ca": ["/nowhere/at/all", ""] } },
@@ -146,5 +146,6 @@ test.each(
     await expect(ran, JSON.stringify(value)).rejects.toThrow(UsageError);
     const said = (await ran?.then(() => "", String)) ?? "";
     expect(said, JSON.stringify(value)).toMatch(new RegExp(`${option}\\b[^\\n]*\\.$`));
+    expect(said, "what a library says of it").not.toMatch(/Too (?:big|small)|Invalid|expected/u);
   }
 });
