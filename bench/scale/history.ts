@@ -1,6 +1,5 @@
 /** `history`: what a long past costs a send, a status, an inbox and a scrape, against the same on an empty database. */
 import { systemClock } from "../../engine/base/clock.js";
-import { openSql } from "../../engine/storage/sql.js";
 import { makeFirms, withTokens } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
 import type { LoadRequest } from "../load.js";
@@ -27,13 +26,8 @@ interface Side {
 
 async function side(engine: BenchEngine, options: BenchOptions, stored: number): Promise<Side> {
   const made = await makeFirms(engine, options.tiny ? 2 : FIRMS, stored === 0 ? FIRMS : 0);
-  const sql = openSql({ url: engine.databaseUrl, name: "past", connections: 1, statement_timeout_ms: 0 });
-  try {
-    const owners = made.map(({ clientId, participantId }) => ({ firmId: clientId, participant: participantId }));
-    if (stored > 0) await addPast(sql, owners, stored);
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
+  const owners = made.map(({ clientId, participantId }) => ({ firmId: clientId, participant: participantId }));
+  if (stored > 0) await addPast(engine.databaseUrl, owners, stored);
   const firms = await withTokens(engine, made);
   const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
   const documents: string[] = [];

@@ -10,7 +10,6 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
-import { openSql } from "../../engine/storage/sql.js";
 import { makeFirms } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
 import { mustBeAccepted, runLoad } from "../load.js";
@@ -106,13 +105,8 @@ async function passivated(engine: BenchEngine): Promise<number> {
 }
 
 async function store(engine: BenchEngine, senders: readonly BenchFirm[]): Promise<void> {
-  const sql = openSql({ url: engine.databaseUrl, name: "past", connections: 1, statement_timeout_ms: 0 });
-  try {
-    const owners = senders.map(({ clientId, participantId }) => ({ firmId: clientId, participant: participantId }));
-    await addPast(sql, owners, senders.length * STORED_EACH);
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
+  const owners = senders.map(({ clientId, participantId }) => ({ firmId: clientId, participant: participantId }));
+  await addPast(engine.databaseUrl, owners, senders.length * STORED_EACH);
 }
 
 async function measure(options: BenchOptions, engines: readonly [BenchEngine, BenchEngine]): Promise<Figure[]> {

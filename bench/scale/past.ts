@@ -1,4 +1,5 @@
 /** Rows of a past: documents that were delivered and received long ago, with all that is told of them. */
+import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 
 /** Documents written by one round of statements: what Postgres has to sort stays in its memory. */
@@ -16,16 +17,26 @@ interface PastOwner {
 /**
  * Writes so many documents that were delivered and so many that were received, spread evenly over their owners, one
  * each second back from a day ago.
- * @param sql  a single connection of an owner of the database, whose statements may take as long as they like:
- *   constraints between tables are not looked at
+ * @param url  of an owner of the database: constraints between tables are not looked at
  */
-export async function addPast(sql: Sql, owners: readonly PastOwner[], count: number): Promise<void> {
-  await sql`set session_replication_role = replica`;
+export async function addPast(url: string, owners: readonly PastOwner[], count: number): Promise<void> {
   for (let from = 1; from <= count; from += ROUND)
-    await addRound(sql, owners, [from, Math.min(count, from + ROUND - 1)]);
-  await sql`insert into document_tally (status, n) values ('delivered', ${count})`;
-  await sql`set session_replication_role = origin`;
-  await sql`analyze`;
+    await inSession(url, (sql) => addRound(sql, owners, [from, Math.min(count, from + ROUND - 1)]));
+  await inSession(url, async (sql) => {
+    await sql`insert into document_tally (status, n) values ('delivered', ${count})`;
+    await sql`analyze`;
+  });
+}
+
+/** A session of its own for each round: a pool gives a connection up after half an hour, with all that was set on it. */
+async function inSession(url: string, write: (sql: Sql) => Promise<void>): Promise<void> {
+  const sql = openSql({ url, name: "past", connections: 1, statement_timeout_ms: 0 });
+  try {
+    await sql`set session_replication_role = replica`;
+    await write(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
 }
 
 async function addRound(sql: Sql, owners: readonly PastOwner[], [from, to]: readonly [number, number]): Promise<void> {

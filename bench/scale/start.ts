@@ -45,7 +45,7 @@ async function prepare(dataDir: string, stored: number): Promise<void> {
     const sql = openSql({ url, name: "bench", connections: 1 });
     try {
       const [firm] = await makeFirms({ sandbox, sql }, 1);
-      await addPast(sql, [{ firmId: firm?.clientId ?? "", participant: firm?.participantId ?? "" }], stored);
+      await addPast(url, [{ firmId: firm?.clientId ?? "", participant: firm?.participantId ?? "" }], stored);
     } finally {
       await sql.end({ timeout: 1 });
     }

@@ -110,9 +110,9 @@ export async function costsOfPast(few: number, many: number): Promise<{ readonly
     const firmId = await seedFirm(sql, SENDER);
     for (let i = 0; i < OPEN; i += 1)
       await acceptDocuments(sql, [newDocumentRow(firmId, SENDER, { facts: { documentNumber: randomUUID() } })]);
-    await addPast(sql, [{ firmId, participant: SENDER }], few);
+    await addPast(db.url, [{ firmId, participant: SENDER }], few);
     const first = await costs(sql, firmId);
-    await addPast(sql, [{ firmId, participant: SENDER }], many - few);
+    await addPast(db.url, [{ firmId, participant: SENDER }], many - few);
     return { few: first, many: await costs(sql, firmId) };
   } finally {
     await sql.end({ timeout: 1 });
