@@ -106,6 +106,8 @@ export const NETWORK_LIMITS = {
   revocation_age_max_ms: 3 * DAY_MS,
   certificate_bytes_max: 16 * KiB,
   certificate_chain_max: 5,
+  /** Ways from a certificate to roots: two where an authority or a root was renewed with its key. */
+  certificate_paths_max: 16,
   certificate_cache_entries: 2_000,
   /** Certificates that lead to no authority, and trust stores that a worker has read. Ours: 3 KB each; one is usual. */
   certificate_faults_max: 500,

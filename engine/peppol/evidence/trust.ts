@@ -97,8 +97,8 @@ export function createTrustAudit({
   const judge: Judge = {
     crypto,
     list: rememberedList(),
-    path: (der, usage, issuers) => {
-      const path = findPath(der, usage, keptStore(issuers, usage, trust));
+    path: (der, usage, issuers, at) => {
+      const path = findPath(der, usage, keptStore(issuers, usage, trust), at);
       const root = typeof path === "string" ? undefined : path.at(-1);
       if (root !== undefined && (roots.has(root.fingerprint) || roots.size < LIMITS.audit_roots_max))
         roots.set(root.fingerprint, {
@@ -123,7 +123,7 @@ export function createTrustAudit({
 
 interface Judge {
   readonly crypto: As4Crypto;
-  path(der: Uint8Array, usage: Usage, issuers: Uint8Array | undefined): ReturnType<typeof findPath>;
+  path(der: Uint8Array, usage: Usage, issuers: Uint8Array | undefined, at: Instant): ReturnType<typeof findPath>;
   list(bytes: Buffer, issuer: Certificate, at: Instant): ReturnType<typeof readCrl>;
 }
 
@@ -210,7 +210,7 @@ const unchained = (who: string, why: string): TrustFault => ({
 function peerFaults(judge: Judge, exchange: AuditedExchange): TrustFault[] {
   const { manifest, parts } = exchange;
   const peer = peerOf(exchange);
-  const path = peer === undefined ? "malformed" : judge.path(peer, "ap", parts.get("issuers"));
+  const path = peer === undefined ? "malformed" : judge.path(peer, "ap", parts.get("issuers"), manifest.requestAt);
   if (typeof path === "string") return [unchained("the other access point", path)];
   const [, ...issuers] = path;
   const ended = issuers[0] === undefined ? undefined : timeFault([issuers[0], ...issuers.slice(1)], manifest.requestAt);
@@ -301,7 +301,8 @@ function receiptFaults(judge: Judge, exchange: AuditedExchange): TrustFault[] {
     (recipient !== undefined && signer.equals(recipient))
   )
     return [];
-  const path = judge.path(signer, "ap", parts.get("issuers"));
+  const at = manifest.answerAt ?? manifest.requestAt;
+  const path = judge.path(signer, "ap", parts.get("issuers"), at);
   if (typeof path === "string") return [unchained("the receipt's signer", path)];
   // Bounded by the checks below.
   const faults: TrustFault[] = [];
@@ -310,7 +311,7 @@ function receiptFaults(judge: Judge, exchange: AuditedExchange): TrustFault[] {
       fault: "party_name",
       detail: "The receipt is signed by another access point than the message was sent to.",
     });
-  const fault = timeFault(path, manifest.answerAt ?? manifest.requestAt);
+  const fault = timeFault(path, at);
   if (fault !== undefined)
     faults.push({
       fault: "trust_time",
@@ -331,7 +332,7 @@ async function metadataFaults(judge: Judge, { manifest, parts, recipient }: Audi
   if (document === undefined || manifest.smp === undefined) return refused("incomplete");
   const signature = await judge.crypto("enveloped.verify", { document });
   if (signature.kind === "refused") return refused(signature.reason);
-  const path = judge.path(signature.signer, "smp", parts.get("smp-issuers"));
+  const path = judge.path(signature.signer, "smp", parts.get("smp-issuers"), manifest.smp.fetchedAt);
   const fault = typeof path === "string" ? path : timeFault(path, manifest.smp.fetchedAt);
   if (fault !== undefined) return refused(fault);
   if (Math.abs(manifest.requestAt - manifest.smp.fetchedAt) > METADATA_AGE_MAX_MS) return refused("of another time");

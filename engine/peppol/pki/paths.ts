@@ -1,5 +1,5 @@
 /**
- * Paths from certificates to the roots of a store, each found once, and the store as plain data: a worker judges the
+ * Paths from certificates to the roots of a store, found once, and the store as plain data: a worker judges the
  * path of a sender before it uses a private key, inflates or parses what the sender has packed.
  */
 import { createHash } from "node:crypto";
@@ -9,8 +9,8 @@ import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { readCertificate } from "./certificate.js";
 import type { Certificate } from "./certificate.js";
-import { findPath, timeFault } from "./trust.js";
-import type { Path, TrustFault, TrustStore, Usage } from "./trust.js";
+import { findPaths, pathAt, timeFault } from "./trust.js";
+import type { Path, Paths, TrustFault, TrustStore, Usage } from "./trust.js";
 
 /** What a certificate must be, and when. */
 interface PathRequest {
@@ -28,21 +28,22 @@ type JudgePath = (der: Uint8Array, request: PathRequest) => Path | TrustFault;
  * are remembered apart, so that strangers push no peer out.
  */
 export function createPathJudge(store: TrustStore): JudgePath {
-  const paths = new BoundedMap<string, Path>(LIMITS.certificate_cache_entries);
+  const paths = new BoundedMap<string, Paths>(LIMITS.certificate_cache_entries);
   const faults = new BoundedMap<string, TrustFault>(LIMITS.certificate_faults_max);
 
-  const pathOf = (der: Uint8Array, usage: Usage): Path | TrustFault => {
+  const pathsOf = (der: Uint8Array, usage: Usage): Paths | TrustFault => {
     if (der.length > LIMITS.certificate_bytes_max) return "malformed";
     const key = `${usage}${Buffer.from(der.buffer, der.byteOffset, der.byteLength).toString("latin1")}`;
     const known = paths.get(key) ?? faults.get(key);
     if (known !== undefined) return known;
-    const found = findPath(der, usage, store);
+    const found = findPaths(der, usage, store);
     return typeof found === "string" ? faults.keep(key, found) : paths.keep(key, found);
   };
 
   return (der, { usage, seat, at }) => {
-    const path = pathOf(der, usage);
-    if (typeof path === "string") return path;
+    const found = pathsOf(der, usage);
+    if (typeof found === "string") return found;
+    const path = pathAt(found, at);
     if (seat !== undefined && path[0].commonName !== seat) return "name_mismatch";
     return timeFault(path, at) ?? path;
   };

@@ -107,7 +107,7 @@ export function loadTrustStore(folder: string): TrustStore {
       (usage) => `PEPPOL_TRUST_DIR has no ${usage.toUpperCase()} certification authority.`,
     ),
     ...USAGES.flatMap((usage) => store.issuers[usage])
-      .filter((issuer) => climb([issuer], store) === undefined)
+      .filter((issuer) => climb([issuer], store).next().done === true)
       .map((issuer) => `PEPPOL_TRUST_DIR lacks the root of ${issuer.commonName ?? "an authority"}.`),
     ...mixedSentences(found.map(({ certificate }) => certificate)),
   ];
@@ -139,18 +139,17 @@ function mixedSentences(certificates: readonly Certificate[]): string[] {
     : [];
 }
 
-/** Follows the issuers of a path up to a root of the store; undefined when none is reached. */
-function climb(path: Path, store: TrustStore): Path | undefined {
+/** Follows the issuers of a path up to the roots of the store, each way for itself. */
+function* climb(path: Path, store: TrustStore): Generator<Path> {
   const last = path.at(-1) ?? path[0];
-  if (store.roots.some((root) => root.fingerprint === last.fingerprint)) return path;
-  if (path.length >= LIMITS.certificate_chain_max) return undefined;
-  const others = [...store.roots, ...USAGES.flatMap((usage) => store.issuers[usage])];
-  for (const issuer of others) {
-    if (path.includes(issuer) || !signedBy(last, issuer)) continue;
-    const rest = climb([...path, issuer], store);
-    if (rest !== undefined) return rest;
+  if (store.roots.some((root) => root.fingerprint === last.fingerprint)) {
+    yield path;
+    return;
   }
-  return undefined;
+  if (path.length >= LIMITS.certificate_chain_max) return;
+  const others = [...store.roots, ...USAGES.flatMap((usage) => store.issuers[usage])];
+  for (const issuer of others)
+    if (!path.includes(issuer) && signedBy(last, issuer)) yield* climb([...path, issuer], store);
 }
 
 /** Whether the issuer's name stands in the certificate and its key has signed it. */
@@ -163,11 +162,14 @@ export function signedBy(certificate: Certificate, issuer: Certificate): boolean
   }
 }
 
+/** Ways from one certificate to roots: of an authority that was renewed with its key there are several. */
+export type Paths = readonly [Path, ...Path[]];
+
 /**
- * Finds the path from a certificate to a root, through an authority of the use; decides everything that does not depend
+ * Finds the paths from a certificate to roots, through an authority of the use; decides everything that does not depend
  * on time.
  */
-export function findPath(der: Uint8Array, usage: Usage, store: TrustStore): Path | TrustFault {
+export function findPaths(der: Uint8Array, usage: Usage, store: TrustStore): Paths | TrustFault {
   const leaf = readCertificate(der);
   if (leaf === undefined) return "malformed";
   if (!isStrong(leaf)) return "key_too_small";
@@ -176,11 +178,32 @@ export function findPath(der: Uint8Array, usage: Usage, store: TrustStore): Path
   const candidates = named(usage);
   if (candidates.length === 0)
     return USAGES.some((other) => other !== usage && named(other).length > 0) ? "wrong_ca" : "unknown_issuer";
-  const issuer = candidates.find((candidate) => signedBy(leaf, candidate));
-  if (issuer === undefined) return "signature";
-  const path = climb([leaf, issuer], store);
-  if (path === undefined) return "unknown_issuer";
-  return pathFault(path, usage) ?? path;
+  const issuers = candidates.filter((candidate) => signedBy(leaf, candidate));
+  if (issuers.length === 0) return "signature";
+  // Bounded by LIMITS.certificate_paths_max.
+  const sound: Path[] = [];
+  let fault: TrustFault | undefined;
+  let looked = 0;
+  for (const issuer of issuers)
+    for (const path of climb([leaf, issuer], store)) {
+      if ((looked += 1) > LIMITS.certificate_paths_max) break;
+      const found = pathFault(path, usage);
+      if (found === undefined) sound.push(path);
+      else fault ??= found;
+    }
+  const [first, ...others] = sound;
+  return first === undefined ? (fault ?? "unknown_issuer") : [first, ...others];
+}
+
+/** The path that counts at a moment: one that is valid then, where there is one. */
+export const pathAt = (paths: Paths, at: Instant): Path =>
+  paths.find((path) => timeFault(path, at) === undefined) ?? paths[0];
+
+/** The path from a certificate to a root that counts at a moment. @param at @default any */
+export function findPath(der: Uint8Array, usage: Usage, store: TrustStore, at?: Instant): Path | TrustFault {
+  const paths = findPaths(der, usage, store);
+  if (typeof paths === "string") return paths;
+  return at === undefined ? paths[0] : pathAt(paths, at);
 }
 
 const isStrong = ({ rsaBits }: Certificate): boolean =>

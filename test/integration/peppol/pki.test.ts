@@ -18,7 +18,9 @@ import { der, octetString, oid, sequence, TRUE } from "../../../engine/peppol/pk
 import { issueCertificate, newKeyPair } from "../../../engine/peppol/pki/issue.js";
 import { ocspQuestion, readOcspAnswer } from "../../../engine/peppol/pki/ocsp.js";
 import { createRevocation } from "../../../engine/peppol/pki/revocation.js";
-import { loadTrustStore } from "../../../engine/peppol/pki/trust.js";
+import { authoritiesOf, senderFault } from "../../../engine/peppol/pki/paths.js";
+import { findPath, loadTrustStore, makeTrustStore } from "../../../engine/peppol/pki/trust.js";
+import type { TrustStore } from "../../../engine/peppol/pki/trust.js";
 import { conformance, conformanceBytes, describeConformance } from "../../support/conformance.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import type { FakeClock } from "../../support/fake-clock.js";
@@ -30,9 +32,10 @@ import {
   makeResponder,
   makeTestPki,
   parsed,
+  PKI_END,
   startRevocationServer,
 } from "../../support/peppol/test-pki.js";
-import type { Leaf, OcspReply, RevocationServer, TestPki } from "../../support/peppol/test-pki.js";
+import type { Authority, Leaf, OcspReply, RevocationServer, TestPki } from "../../support/peppol/test-pki.js";
 
 const HOUR = 3_600_000;
 let pki: TestPki;
@@ -203,6 +206,60 @@ describe("without revocation", () => {
     expect(reasonOf(await trust.check(leaf.certificate, { usage: "ap", at: clock.now() + 2 * HOUR }))).toBe("expired");
     clock.advance(HOUR + 1);
     expect(reasonOf(await trust.check(leaf.certificate, { usage: "ap" }))).toBe("expired");
+  });
+
+  describe("an authority or a root that was renewed with its key", () => {
+    const [first, second] = [Date.parse("2026-01-01T00:00:00Z"), Date.parse("2026-07-01T00:00:00Z")];
+    const renewed = (of: Authority, issuer: Authority, notBefore: number, notAfter: number): Buffer =>
+      issueCertificate({
+        subject: of.subject,
+        publicKey: of.publicKey,
+        ...(issuer === of ? {} : { issuer }),
+        key: issuer.privateKey,
+        notBefore,
+        notAfter,
+        isCa: true,
+        keyUsage: ["keyCertSign", "cRLSign"],
+      });
+    const storeOf = (...certificates: readonly Buffer[]): TrustStore =>
+      makeTrustStore(certificates.map((certificate) => ({ certificate: parsed(certificate) })));
+    const ended = Date.parse("2026-10-01T00:00:00Z");
+    const folders: readonly (readonly [string, () => readonly [Buffer, Buffer, Buffer, Buffer]])[] = [
+      [
+        "the authority's first certificate ended",
+        () => [
+          renewed(pki.ap, pki.root, first, ended),
+          renewed(pki.ap, pki.root, second, PKI_END),
+          pki.root.certificate,
+          pki.smp.certificate,
+        ],
+      ],
+      [
+        "the root's first certificate ended",
+        () => [
+          renewed(pki.root, pki.root, first, ended),
+          renewed(pki.root, pki.root, second, PKI_END),
+          pki.ap.certificate,
+          pki.smp.certificate,
+        ],
+      ],
+    ];
+    test.each(folders)("%s: what it has issued is trusted for as long as one of both is valid", async (_, make) => {
+      const leaf = pki.leaf("ap", "PSK000001").certificate;
+      const [old, young, ...others] = make();
+      for (const store of [storeOf(old, young, ...others), storeOf(young, old, ...others)]) {
+        const trust = open("off", store);
+        const at = async (instant: number): Promise<string> =>
+          reasonOf(await trust.check(leaf, { usage: "ap", at: instant }));
+        expect(await at(first + HOUR)).toBe("trusted");
+        expect(await at(second + HOUR)).toBe("trusted");
+        expect(await at(ended + HOUR)).toBe("trusted");
+        expect(senderFault(leaf, authoritiesOf(store), ended + HOUR)).toBeUndefined();
+        const path = findPath(leaf, "ap", store, ended + HOUR);
+        expect(typeof path !== "string" && path.some(({ der }) => der.equals(young))).toBe(true);
+      }
+      expect(reasonOf(await open("off", storeOf(old, ...others)).check(leaf, { usage: "ap" }))).toBe("expired");
+    });
   });
 
   test("every flipped bit makes a certificate untrusted", async () => {
