@@ -3,7 +3,6 @@
  * storage, no trust decision; the cryptography is asked of the signature workers through `As4Crypto`.
  * @source design/as4.md sections 2 to 8, 18
  */
-import { X509Certificate } from "node:crypto";
 import type {
   Attachment,
   Opened,
@@ -15,6 +14,7 @@ import type {
 } from "../../../validators/wss/protocol.js";
 import { LIMITS } from "../../base/limits.js";
 import { BoundedMap } from "../../base/bounded.js";
+import { readCertificate } from "../pki/certificate.js";
 import { MEANING_PRECEDENCE, meaningOf } from "./ebms-errors.js";
 import type { EbmsErrorCode, ErrorMeaning, ReceivedError } from "./ebms-errors.js";
 import { acknowledges, errorXml, readSignal, receiptXml } from "./signal.js";
@@ -216,16 +216,7 @@ const commonNames = new BoundedMap<string, string | undefined>(LIMITS.certificat
 export function commonName(certificate: Uint8Array): string | undefined {
   const id = Buffer.from(certificate.buffer, certificate.byteOffset, certificate.byteLength).toString("latin1");
   if (commonNames.has(id)) return commonNames.get(id);
-  return commonNames.keep(id, readCommonName(certificate));
-}
-
-function readCommonName(certificate: Uint8Array): string | undefined {
-  try {
-    const names = new X509Certificate(certificate).subject.split("\n").filter((line) => line.startsWith("CN="));
-    return names.length === 1 ? names[0]?.slice("CN=".length) : undefined;
-  } catch {
-    return undefined;
-  }
+  return commonNames.keep(id, readCertificate(certificate)?.commonName);
 }
 
 /** The seat id of a certificate, when its common name is one: `PSK000001`. */

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { REVOCATION_MODES } from "../../../engine/base/config.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
+import { commonName, seatId } from "../../../engine/peppol/as4/messages.js";
 import { createHttpClient } from "../../../engine/peppol/network/http.js";
 import { createPki } from "../../../engine/peppol/pki/pki.js";
 import type { Pki, Verdict } from "../../../engine/peppol/pki/pki.js";
@@ -766,6 +767,22 @@ describe("beside OpenSSL", () => {
         ),
       ).toMatchObject({ status });
     }
+  });
+
+  test.each([
+    ["/C=SK/O=Kurier/OU=PEPPOL TEST AP/CN=PSK000001", "PSK000001"],
+    ["/C=SK/O=Kurier/OU=PEPPOL TEST AP+CN=PSK000001", "PSK000001"],
+    ["/C=SK/O=Kurier, CN=PSK000009/CN=PSK000001", "PSK000001"],
+    ["/C=SK/OU=PEPPOL TEST AP+CN=PSK000002/CN=PSK000001", undefined],
+    ["/C=SK/CN=PSK000001/CN=PSK000001", undefined],
+    ["/C=SK/O=Kurier", undefined],
+  ])("the seat in %s is the same for the trust decision and for the message: %s", (subject, seat) => {
+    openssl(
+      ...["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "named.key"],
+      ...["-outform", "DER", "-out", "named.der", "-subj", subject, "-multivalue-rdn"],
+    );
+    const named = readFileSync(file("named.der"));
+    expect([parsed(named).commonName, commonName(named), seatId(named)]).toEqual([seat, seat, seat]);
   });
 });
 
