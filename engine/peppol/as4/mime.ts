@@ -220,6 +220,10 @@ function blankLine(part: Buffer): { readonly start: number; readonly next: numbe
   return undefined;
 }
 
+/** Octets that say nothing between those of base64. */
+const BASE64_SPACES = Uint8Array.from({ length: 256 }, (_, octet) =>
+  [0x20, 0x09, 0x0d, 0x0a].includes(octet) ? 1 : 0,
+);
 const IDENTITY_ENCODINGS: readonly string[] = ["binary", "8bit", "7bit"];
 
 function decode(body: Buffer, headers: Map<string, string>): Buffer {
@@ -227,7 +231,18 @@ function decode(body: Buffer, headers: Map<string, string>): Buffer {
   if (IDENTITY_ENCODINGS.includes(encoding)) return body;
   if (encoding === "quoted-printable") return quotedPrintable(body);
   if (encoding !== "base64") throw new Fault("transfer_encoding");
-  const text = body.toString("latin1").replace(/[ \t\r\n]+/g, "");
+  return base64(body);
+}
+
+/** Octet by octet, too: a body at its cap may be lines of one character, half a gigabyte where each is a text. */
+function base64(body: Buffer): Buffer {
+  const compact = Buffer.alloc(body.length);
+  let length = 0;
+  for (let at = 0; at < body.length; at += 1) {
+    const octet = body[at] ?? 0;
+    if (BASE64_SPACES[octet] !== 1) compact[length++] = octet;
+  }
+  const text = compact.toString("latin1", 0, length);
   const bytes = Buffer.from(text, "base64");
   // `Buffer.from` skips what is not base64, so that only encoding the result again shows whether anything was skipped.
   if (bytes.toString("base64") !== text) throw new Fault("transfer_encoding");

@@ -1,6 +1,6 @@
 /** Goal: parts come out byte for byte as they went in, and what two readers could read differently is refused. */
 import { randomBytes } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { MIME_LIMITS, parseContentType, readMultipart, writeMultipart } from "../../../../engine/peppol/as4/mime.js";
 import type { MimePart } from "../../../../engine/peppol/as4/mime.js";
 
@@ -84,6 +84,18 @@ describe("what is accepted", () => {
     const head = "Content-Transfer-Encoding: quoted-printable\r\n\r\n";
     const [, part] = read(two(`${head}${"\r\n".repeat(10_000_000)}x`));
     expect(part?.body).toHaveLength(20_000_001);
+  });
+
+  test("base64 of 20 MB of lines of one character is read without a text for each of them", () => {
+    const message = two(`Content-Transfer-Encoding: base64\r\n\r\n${"A\n".repeat(10_000_000)}`);
+    const replace = vi.spyOn(String.prototype, "replace");
+    try {
+      const [, part] = read(message);
+      expect(part?.body.equals(Buffer.alloc(7_500_000))).toBe(true);
+      expect(replace.mock.contexts.some((text) => String(text).length > MIME_LIMITS.headerBytesMax)).toBe(false);
+    } finally {
+      replace.mockRestore();
+    }
   });
 
   test("an empty part, and a part without headers, are accepted", () => {
