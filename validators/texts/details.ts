@@ -10,6 +10,8 @@ const VALUE_CHARS_MAX = 80;
 const TERMS_MAX = 4;
 /** Longer content is an attachment: only its beginning is read. */
 const CONTENT_BYTES_MAX = 4_096;
+/** So is a longer attribute: its white space, of which each place is noted, would be more than a worker has. */
+const ATTRIBUTE_CHARS_MAX = CONTENT_BYTES_MAX;
 const ATTRIBUTES_MAX = 4;
 
 /** Business terms whose values stand below an element that rules are about. */
@@ -113,7 +115,8 @@ function elementOf(document: XmlDocument, e: ElementId, table: TermTable | undef
 function leafValue(document: XmlDocument, e: ElementId): string | undefined {
   const attributes = Array.from({ length: Math.min(document.attrCount(e), ATTRIBUTES_MAX) }, (_, i) => {
     const name = document.attrName(e, i);
-    return `${document.prefixed(name)} ${shortened(document.attr(e, name) ?? "")}`;
+    const beginning = firstChars(document.attr(e, name) ?? "", ATTRIBUTE_CHARS_MAX);
+    return `${document.prefixed(name)} ${shortened(beginning)}`;
   });
   const value = [leafText(document, e), ...(attributes.length === 0 ? [] : [`(${attributes.join(", ")})`])]
     .filter((part) => part !== "")

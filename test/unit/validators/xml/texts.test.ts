@@ -1,6 +1,6 @@
 // Goal: every sentence that a finding can have is told in Slovak too, and a reader is led to the value that is wrong.
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { invoiceWithLines } from "../../../../bench/documents.js";
 import { Lines } from "../../../../validators/lines.js";
 import { adviceRules } from "../../../../validators/rules/advice/advice.js";
@@ -110,6 +110,19 @@ describe("details", () => {
     const line = VALID.split("\n").findIndex((text) => text.includes("<cbc:InvoicedQuantity")) + 1;
     const column = (VALID.split("\n")[line - 1] ?? "").indexOf("<cbc:InvoicedQuantity") + 1;
     expect(finding).toMatchObject({ line, column });
+  });
+
+  test("a finding about an attribute of 2 MB of words shows its beginning, and the rest is not looked at for that", () => {
+    const document = changed(/unitCode="[^"]*"/u, `unitCode="${"P ".repeat(1_000_000)}"`);
+    const replace = vi.spyOn(String.prototype, "replace");
+    try {
+      const { findings } = judge(document);
+      const long = replace.mock.contexts.filter((text) => String(text).length > 100_000);
+      expect(findings.find(({ ruleId }) => ruleId === "BR-CL-23")?.value).toMatch(/^\d+ \(unitCode (?:P ){40}…\)$/u);
+      expect(long.length).toBe(0);
+    } finally {
+      replace.mockRestore();
+    }
   });
 
   test("a finding about a sum shows the values that were compared", () => {
