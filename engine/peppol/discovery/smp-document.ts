@@ -30,6 +30,8 @@ export interface PublishedEndpoint {
   readonly certificate: Uint8Array | undefined;
   readonly activation: Instant | undefined;
   readonly expiration: Instant | undefined;
+  /** What it says cannot be read: whether it could be used is not known, and others are not worse for it. */
+  readonly isMalformed?: true;
 }
 
 interface PublishedProcess {
@@ -139,28 +141,28 @@ function readProcess(element: XmlElement): PublishedProcess | undefined {
   const id = valueBelow(element, IDS_NS, "ProcessIdentifier");
   const list = onlyChild(element, SMP_NS, "ServiceEndpointList");
   const endpoints = (list === undefined ? [] : childrenNamed(list, SMP_NS, "Endpoint")).map(readEndpoint);
-  const read = endpoints.filter((endpoint) => endpoint !== undefined);
-  return id === undefined || read.length !== endpoints.length
-    ? undefined
-    : { process: id.value, scheme: id.scheme, endpoints: read };
+  return id === undefined ? undefined : { process: id.value, scheme: id.scheme, endpoints };
 }
 
-function readEndpoint(element: XmlElement): PublishedEndpoint | undefined {
+function readEndpoint(element: XmlElement): PublishedEndpoint {
+  const transportProfile = attributeOf(element, "transportProfile")?.trim() ?? "";
   const reference = onlyChild(element, WSA_NS, "EndpointReference");
   const url = reference && valueBelow(reference, WSA_NS, "Address")?.value;
   const certificate = valueBelow(element, SMP_NS, "Certificate")?.value;
   const activation = instantBelow(element, "ServiceActivationDate");
   const expiration = instantBelow(element, "ServiceExpirationDate");
   if (url === undefined || certificate === undefined || activation === "malformed" || expiration === "malformed")
-    return undefined;
-  return {
-    transportProfile: attributeOf(element, "transportProfile")?.trim() ?? "",
-    url,
-    certificate: certificateDer(certificate),
-    activation,
-    expiration,
-  };
+    return { ...NOTHING_READ, transportProfile };
+  return { transportProfile, url, certificate: certificateDer(certificate), activation, expiration };
 }
+
+const NOTHING_READ = {
+  url: "",
+  certificate: undefined,
+  activation: undefined,
+  expiration: undefined,
+  isMalformed: true,
+} as const;
 
 /** A date without a zone is read as UTC: the mistake is a few hours where services and certificates last for years. */
 const DATE_TIME = /^(\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?$/;

@@ -185,11 +185,11 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
   }
 
   /** Metadata without a usable endpoint say "not there", which is not believed as long as an endpoint is. */
-  const isOutdated = ({ status, evidence }: SmpAnswer): boolean =>
-    status !== "ready" &&
-    status !== "lookup_failed" &&
-    evidence !== undefined &&
-    clock.now() - evidence.fetchedAt >= negative_ms;
+  const isOutdated = (answer: SmpAnswer): boolean =>
+    answer.status !== "ready" &&
+    (answer.status !== "lookup_failed" || answer.reason === MALFORMED) &&
+    answer.evidence !== undefined &&
+    clock.now() - answer.evidence.fetchedAt >= negative_ms;
 
   return {
     lookup: async (question, { fresh = false, mayAsk } = {}) => {
@@ -238,6 +238,9 @@ async function findMetadata(options: SmpLookupOptions, key: MetadataKey): Promis
   return informationOf(target.metadata, target.evidence, key);
 }
 
+/** The reason where an SMP has signed what is not of the form of metadata. */
+const MALFORMED = "malformed_metadata";
+
 type Verified =
   | Extract<Found, { readonly kind: "none" }>
   | { readonly kind: "verified"; readonly metadata: ServiceMetadata; readonly evidence: SmpEvidence };
@@ -253,7 +256,7 @@ async function verified({ reader, pki, clock }: SmpLookupOptions, result: Metada
   const trust = await pki.check(signature.signer, { usage: "smp" });
   if (trust.kind === "refused") return failed(`signer_${trust.reason}`);
   const { metadata } = signature;
-  if (metadata === undefined) return failed("malformed_metadata");
+  if (metadata === undefined) return failed(MALFORMED);
   const { bytes: document, url, dnsName } = result;
   const evidence = {
     url,
@@ -320,6 +323,9 @@ const ENDPOINT_FAULTS = [
 ] as const satisfies readonly Failed["status"][];
 type EndpointFault = Failed & { readonly status: (typeof ENDPOINT_FAULTS)[number] };
 
+/** Of an endpoint that cannot be read nobody knows whether it could be used. */
+const UNREADABLE: EndpointFault = { status: "lookup_failed", reason: MALFORMED };
+
 /** Chooses the first endpoint that can be used; where there is none, says what is wrong by ENDPOINT_FAULTS. */
 async function chooseEndpoint(information: Information, question: SmpQuestion, judges: Judges): Promise<Chosen> {
   const wanted = information.processes.filter(
@@ -343,7 +349,7 @@ async function chooseEndpoint(information: Information, question: SmpQuestion, j
   // Bounded by the endpoints of one document of metadata.
   const faults: EndpointFault[] = [];
   for (const { process, scheme, endpoint } of active) {
-    const judged = await judgeEndpoint(endpoint, judges);
+    const judged = endpoint.isMalformed === true ? UNREADABLE : await judgeEndpoint(endpoint, judges);
     if (!("status" in judged))
       return {
         ...judged,

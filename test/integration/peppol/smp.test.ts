@@ -57,6 +57,9 @@ beforeEach(() => {
   for (const list of [dns.asked, smp.asked, second.asked]) list.length = 0;
 });
 
+const as2 = (endpoint: string): string => endpoint.replace("peppol-transport-as4-v2_0", "busdox-transport-as2-ver1p0");
+const without = (name: string, endpoint: string): string =>
+  endpoint.replace(new RegExp(`<${name}>.*?</${name}>`, "u"), "");
 const outcome = (answer: SmpAnswer): string =>
   answer.status === "ready" ? "ready" : `${answer.status}: ${answer.reason}`;
 const GROUP =
@@ -417,6 +420,32 @@ test("without a process any process will do, and of several endpoints the first 
   expect(await lookup.lookup(anyProcess)).toMatchObject({ status: "ready", endpoint: { seat: "PSK000002" } });
 });
 
+test.each<readonly [string, (endpoint: string) => string]>([
+  ["another transport profile without a certificate", (text) => without("Certificate", as2(text))],
+  ["another transport profile whose date is none", (text) => as2(text).replace("2028-01-01T00:00:00.000Z", "soon")],
+  ["AS4 without an address", (text) => without("wsa:EndpointReference", text)],
+  ["AS4 whose date is none", (text) => text.replace("2026-01-01T00:00:00.000Z", "01.01.2026")],
+])("an endpoint that can be used is found beside one that cannot be read: %s", async (_, change) => {
+  for (const both of [(one: string) => change(one) + one, (one: string) => one + change(one)]) {
+    smp.answer = () => ({
+      body: signedMetadata(signer, accessPoint, (text) => text.replace(/<Endpoint .*?<\/Endpoint>/, both)),
+    });
+    expect(outcome(await lookup.lookup(question(), { fresh: true }))).toBe("ready");
+  }
+});
+
+test("an endpoint that cannot be read beside one that has ended leaves open whether there is one", async () => {
+  smp.answer = () => ({
+    body: signedMetadata(signer, accessPoint, (text) =>
+      text.replace(
+        /<Endpoint .*?<\/Endpoint>/,
+        (one) => one.replace("2028-01-01T00:00:00.000Z", "2026-11-19") + without("Certificate", one),
+      ),
+    ),
+  });
+  expect(outcome(await lookup.lookup(question()))).toBe("lookup_failed: malformed_metadata");
+});
+
 describe("several endpoints of which none can be used", () => {
   type Offer = readonly [url: string, leaf: Leaf];
   const AP_URL = "http://127.0.0.1:1/as4";
@@ -657,6 +686,18 @@ describe("what is known", () => {
     smp.answer = () => ({ body: signedMetadata(signer, accessPoint) });
     expect(outcome(await lookup.lookup(other))).toBe("process_not_supported: not_published");
     expect(smp.asked).toHaveLength(3);
+  });
+
+  test("metadata whose only endpoint cannot be read are believed for a minute, then the SMP is asked again", async () => {
+    smp.answer = () => ({
+      body: signedMetadata(signer, accessPoint, (text) => text.replace("2028-01-01T00:00:00.000Z", "soon")),
+    });
+    expect(outcome(await lookup.lookup(question()))).toBe("lookup_failed: malformed_metadata");
+    smp.answer = () => ({ body: signedMetadata(signer, accessPoint) });
+    clock.advance(LIMITS.smp_cache_negative_ms - 1);
+    expect(outcome(await lookup.lookup(question()))).toBe("lookup_failed: malformed_metadata");
+    clock.advance(1);
+    expect(outcome(await lookup.lookup(question()))).toBe("ready");
   });
 
   test("an SMP that still publishes no usable endpoint is asked once a minute, however often it is wanted", async () => {
