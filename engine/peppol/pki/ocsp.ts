@@ -23,7 +23,7 @@ import {
   wholeOf,
 } from "./der.js";
 import type { Der } from "./der.js";
-import { integer, NULL, octetString, oid, sequence } from "./der-writer.js";
+import { der, NULL, octetString, oid, sequence } from "./der-writer.js";
 import { signedBy } from "./trust.js";
 
 const SHA1 = "1.3.14.3.2.26";
@@ -38,7 +38,8 @@ export function ocspQuestion(certificate: Certificate, issuer: Certificate): Buf
     sequence(oid(SHA1), NULL),
     octetString(sha1(issuer.subjectName)),
     octetString(sha1(issuer.keyBits)),
-    integer(Buffer.from(certificate.serial, "hex")),
+    // As it stands there, also where an authority has made it negative: the answer is about this number alone.
+    der(TAG.integer, Buffer.from(certificate.serial, "hex")),
   );
   return sequence(sequence(sequence(sequence(certId))));
 }

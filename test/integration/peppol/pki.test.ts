@@ -769,6 +769,23 @@ describe("beside OpenSSL", () => {
     }
   });
 
+  test.each(["5", "-5", "-128", "0x80", "-0x8000000000000001"])(
+    "a responder is asked about the very serial number that a certificate has: %s",
+    (serial) => {
+      openssl(
+        ...["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "numbered.key"],
+        ...["-outform", "DER", "-out", "numbered.der", "-subj", "/CN=PSK000001", "-set_serial", serial],
+      );
+      const numbered = parsed(readFileSync(file("numbered.der")));
+      writeFileSync(file("numbered.question"), ocspQuestion(numbered, parsed(pki.ap.certificate)));
+      const asked = openssl("ocsp", "-reqin", "numbered.question", "-req_text", "-noverify");
+      const [, number] = /Serial Number: (\S+)/u.exec(asked) ?? [];
+      const [, own] =
+        /serial=(\S+)/u.exec(openssl("x509", "-inform", "DER", "-in", "numbered.der", "-noout", "-serial")) ?? [];
+      expect(number).toBe(own);
+    },
+  );
+
   test.each([
     ["/C=SK/O=Kurier/OU=PEPPOL TEST AP/CN=PSK000001", "PSK000001"],
     ["/C=SK/O=Kurier/OU=PEPPOL TEST AP+CN=PSK000001", "PSK000001"],
