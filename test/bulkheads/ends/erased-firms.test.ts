@@ -168,6 +168,29 @@ test("an invitation waits on for a company that was made twice when one of its f
   expect(await waiting()).toHaveLength(0);
 });
 
+test("what integrators noted of a company that was made twice stays when one of its firms is forgotten", async () => {
+  const [twin, other, dic] = [randomUUID() as FirmId, randomUUID() as FirmId, "2077665544"];
+  for (const id of [twin, other])
+    await rows.add("firm", now, { id, dic, name: `Twin ${id}`, peppol_status: "registered" });
+  await rows.add("white_label_customer", now, { dic, relationship: "represented", company_email: "a@twin.example" });
+  await rows.add("pfs_confirmation", now, { dic });
+  await rows.add("onboarding_request", now, {
+    ...{ dic, firm_id: other, status: "active", service_mode: "send_only", contact_email: "a@twin.example" },
+    relationship_mode: "technical_delegation",
+  });
+  const noted = async (): Promise<number> => {
+    const [row] = await db.sql<{ readonly noted: number }[]>`
+      select (select count(*) from white_label_customer where dic = ${dic})::int
+        + (select count(*) from pfs_confirmation where dic = ${dic})::int
+        + (select count(*) from onboarding_request where dic = ${dic})::int as noted`;
+    return row?.noted ?? 0;
+  };
+  expect((await eraseFirm({ sql: db.sql, clock: systemClock }, twin)).closure).toBe("closed");
+  expect(await noted()).toBe(3);
+  expect((await eraseFirm({ sql: db.sql, clock: systemClock }, other)).closure).toBe("closed");
+  expect(await noted()).toBe(0);
+});
+
 describe("what is given to firms", () => {
   test.each<[string, (of: FirmId) => Promise<unknown>, given: unknown, refused: unknown]>([
     ["no key", key, "created", "owner_unknown"],

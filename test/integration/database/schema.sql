@@ -1474,18 +1474,23 @@ CREATE OR REPLACE FUNCTION public.activate_onboarding(p_id uuid, p_version integ
  LANGUAGE plpgsql
 AS $function$
 declare
+  v_dic text := (select dic from onboarding_request where id = p_id);
   v_request onboarding_request;
+  v_found uuid;
   v_firm firm;
   v_binding firm_binding;
   v_is_new boolean := false;
 begin
   perform 1 from integrator i join onboarding_request r on r.integrator_id = i.id where r.id = p_id for update of i;
+  -- Two requests for one new company make one firm.
+  perform pg_advisory_xact_lock(hashtextextended('firm:' || v_dic, 0));
+  select f.id into v_found from firm f where f.dic = v_dic
+    or f.id = (select firm_id from participant where key = p_participant_key) order by f.created_at limit 1;
+  -- One that is erased meanwhile takes its requests along; what is left of them is decided anew.
+  if v_found is not null and not lock_living_firm(v_found) then return 'changed'; end if;
   select * into v_request from onboarding_request where id = p_id for update;
   if not found or v_request.version <> p_version or v_request.status <> 'activating' then return 'changed'; end if;
-  -- Two requests for one new company make one firm.
-  perform pg_advisory_xact_lock(hashtextextended('firm:' || v_request.dic, 0));
-  select f.* into v_firm from firm f where f.dic = v_request.dic
-    or f.id = (select firm_id from participant where key = p_participant_key) order by f.created_at limit 1;
+  select * into v_firm from firm where id = v_found;
   if found then
     select * into v_binding from firm_binding where integrator_id = v_request.integrator_id and firm_id = v_firm.id;
     if not v_firm.sends_only and (v_binding is null or not covers_sending(v_binding)) then return 'firm_elsewhere'; end if;
@@ -1859,6 +1864,7 @@ declare
   v_operation white_label_operation;
 begin
   perform 1 from integrator i join white_label_operation o on o.integrator_id = i.id where o.id = p_id for update of i;
+  perform lock_living_firm(o.firm_id) from white_label_operation o where o.id = p_id and o.firm_id is not null;
   select * into v_operation from white_label_operation where id = p_id for update;
   if not found or v_operation.version <> p_version or v_operation.status <> 'smp_succeeded' then return 'changed'; end if;
   if v_operation.operation_type = 'migration_out' then
@@ -1892,8 +1898,7 @@ begin
     claimed_until = null, completed_at = p_now, version = version + 1, updated_at = p_now where id = p_id;
   perform append_audit(p_audit, 'white_label.ended', p_firm, v_operation.integrator_id, 'white_label_operation', p_id::text, '{}');
   return 'bound';
-end
-$function$
+end $function$
 
 CREATE OR REPLACE FUNCTION public.box_firms(p_after uuid, p_max integer)
  RETURNS TABLE(firm_id uuid, due boolean)
@@ -2255,6 +2260,7 @@ declare
   v_firm firm;
   v_participants text[];
   v_people uuid[];
+  v_dic text;
 begin
   select * into v_firm from firm where id = p_firm for update;
   if not found then return 'missing'; end if;
@@ -2273,6 +2279,7 @@ begin
         select 1 from firm as o where o.id <> p_firm and o.erased_at is null and target_identifier in (o.ico, o.dic)
       )
     );
+  v_dic := case when not exists (select 1 from firm as o where o.id <> p_firm and o.erased_at is null and o.dic = v_firm.dic) then v_firm.dic end;
   delete from firm_binding where firm_id = p_firm;
   with gone as (delete from membership where firm_id = p_firm returning person_id)
     select coalesce(array_agg(gone.person_id), '{}') into v_people from gone;
@@ -2280,14 +2287,20 @@ begin
   delete from firm_plan where firm_id = p_firm;
   delete from white_label_participant where firm_id = p_firm or participant_key = any (v_participants);
   delete from white_label_operation where firm_id = p_firm or participant_key = any (v_participants);
-  delete from white_label_customer where dic = v_firm.dic;
+  delete from white_label_customer where dic = v_dic;
   delete from registration_operation where participant_key = any (v_participants);
   delete from registration where participant_key = any (v_participants);
   delete from participant_capability where participant_key = any (v_participants);
   delete from participant where key = any (v_participants);
-  perform remove_onboarding(array(select id from onboarding_request where firm_id = p_firm or dic = v_firm.dic));
-  delete from pfs_confirmation where dic = v_firm.dic;
+  perform remove_onboarding(array(select id from onboarding_request where firm_id = p_firm or dic = v_dic));
+  delete from pfs_confirmation where dic = v_dic;
+  perform 1 from webhook_subscription where firm_id = p_firm order by id for no key update;
   update webhook_subscription set active = false, deleted_at = coalesce(deleted_at, p_now) where firm_id = p_firm;
+  perform 1 from webhook_delivery where id in (
+    select w.id from webhook_subscription as s cross join lateral (
+      select d.id from webhook_delivery as d where d.subscription_id = s.id and d.settled_at is null limit 2000
+    ) as w where s.firm_id = p_firm
+  ) order by id for update;
   perform end_webhook_deliveries(s.id, 'subscription_deleted') from webhook_subscription as s where s.firm_id = p_firm;
   update firm set name = 'erased', ico = null, dic = null, ic_dph = null, address = null, peppol_status = 'not_registered',
     sends_only = true, erased_at = coalesce(erased_at, p_now) where id = p_firm;
@@ -2561,10 +2574,12 @@ CREATE OR REPLACE FUNCTION public.create_white_label_leave(p_operation uuid, p_i
 AS $function$
 #variable_conflict use_column
 declare
+  v_firm uuid := (select w.firm_id from white_label_participant w where w.id = p_participant and w.integrator_id = p_integrator);
   v_participant white_label_participant;
   v_open white_label_operation;
   v_first white_label_operation;
 begin
+  if v_firm is null or not lock_living_firm(v_firm) then return query select 'unknown', null::uuid; return; end if;
   select * into v_participant from white_label_participant w
     where w.id = p_participant and w.integrator_id = p_integrator for update;
   if not found then return query select 'unknown', null::uuid; return; end if;
@@ -2588,8 +2603,7 @@ begin
   perform append_audit(p_audit, 'white_label.requested', v_participant.firm_id, p_integrator, 'white_label_operation',
     p_operation::text, jsonb_build_object('operationType', 'migration_out', 'dic', v_first.dic));
   return query select 'created', p_operation;
-end
-$function$
+end $function$
 
 CREATE OR REPLACE FUNCTION public.create_white_label_operation(p_operation jsonb, p_secret bytea, p_body bytea, p_production boolean, p_audit jsonb)
  RETURNS TABLE(outcome text, id uuid)
@@ -3322,46 +3336,60 @@ declare
   v_some integer;
 begin
   if not exists (select 1 from firm where id = p_firm and erased_at is not null) then return 0; end if;
+  v_ids := array(select x.id from exchange as x where x.firm_id = p_firm order by x.exchanged_at limit p_limit);
+  if cardinality(v_ids) > 0 then
+    perform 1 from inbound_status where id = any (v_ids) order by id for update;
+    delete from inbound_status where id = any (v_ids);
+    perform 1 from exchange where id = any (v_ids) order by id for update;
+    update exchange set firm_id = null, end_user = encode(sha256(convert_to(end_user, 'UTF8')), 'hex')
+      where id = any (v_ids) and firm_id = p_firm;
+    return cardinality(v_ids);
+  end if;
+
   v_ids := array(
-    select d.id from document as d where d.firm_id = p_firm and not document_is_open(d.status) order by d.created_at limit p_limit for update
+    select d.id from document as d where d.firm_id = p_firm and not document_is_open(d.status) order by d.created_at limit p_limit
   );
+  perform 1 from inbound_status where document_id = any (v_ids) order by id for update;
+  v_ids := array(select d.id from document as d where d.id = any (v_ids) and not document_is_open(d.status) order by d.id for update);
   delete from inbound_status where document_id = any (v_ids);
   perform meter_erased(v_ids);
-  v_gone := v_gone + remove_documents(v_ids);
-  v_ids := array(select r.id from received_document as r where r.firm_id = p_firm order by r.id limit p_limit for update);
+  v_gone := remove_documents(v_ids);
+  if v_gone > 0 then return v_gone; end if;
+
+  v_ids := array(select r.id from received_document as r where r.firm_id = p_firm order by r.id limit p_limit);
+  perform 1 from mls_duty where id = any (v_ids) order by id for update;
+  perform 1 from received_document where id = any (v_ids) order by id for update;
   perform meter_erased(v_ids);
-  v_gone := v_gone + remove_received(v_ids);
+  v_gone := remove_received(v_ids);
+  if v_gone > 0 then return v_gone; end if;
+
   v_ids := array(
     select m.id from service_message as m where m.firm_id = p_firm and not document_is_open(m.status) order by m.id limit p_limit for update
   );
-  v_gone := v_gone + remove_service_messages(v_ids);
+  v_gone := remove_service_messages(v_ids);
   delete from box_item where id in (select i.id from box_item as i where i.firm_id = p_firm order by i.id limit p_limit for update);
-  get diagnostics v_some = row_count;
-  v_gone := v_gone + v_some;
-  v_ids := array(
-    select x.id from exchange as x where x.firm_id = p_firm order by x.exchanged_at limit p_limit for update
-  );
-  delete from inbound_status where id = any (v_ids);
-  update exchange set firm_id = null, end_user = encode(sha256(convert_to(end_user, 'UTF8')), 'hex')
-    where id = any (v_ids);
   get diagnostics v_some = row_count;
   v_gone := v_gone + v_some;
   delete from document_event where id in (select e.id from document_event as e where e.firm_id = p_firm limit p_limit)
     and not exists (select 1 from document as d where d.id = document_event.document_id);
   get diagnostics v_some = row_count;
   v_gone := v_gone + v_some;
-  delete from webhook_delivery where id in (
+  if v_gone > 0 then return v_gone; end if;
+
+  v_ids := array(
     select w.id from webhook_subscription as s join webhook_delivery as w on w.subscription_id = s.id where s.firm_id = p_firm limit p_limit
   );
-  get diagnostics v_some = row_count;
-  v_gone := v_gone + v_some;
+  perform 1 from webhook_delivery where id = any (v_ids) order by id for update;
+  delete from webhook_delivery where id = any (v_ids);
+  get diagnostics v_gone = row_count;
   if v_gone > 0 then return v_gone; end if;
 
   -- What no index finds by its firm is looked for once, when nothing else is left.
-  delete from mls_duty where firm_id = p_firm;
-  get diagnostics v_some = row_count;
-  v_gone := v_gone + v_some;
-  delete from webhook_delivery where firm_id = p_firm and customer_ref is not null;
+  delete from mls_duty where id in (select d.id from mls_duty as d where d.firm_id = p_firm order by d.id for update);
+  get diagnostics v_gone = row_count;
+  delete from webhook_delivery where id in (
+    select d.id from webhook_delivery as d where d.firm_id = p_firm and d.customer_ref is not null order by d.id for update
+  );
   get diagnostics v_some = row_count;
   v_gone := v_gone + v_some;
   -- Whoever is telling receivers of events holds their subscriptions: those are left to the upkeep of the engines.
@@ -5036,6 +5064,7 @@ AS $function$
 declare
   v_gone integer;
 begin
+  perform 1 from payload where document_id = any (p_ids) order by document_id for update;
   delete from payload where document_id = any (p_ids);
   delete from payload_moved where document_id = any (p_ids);
   delete from document_attempt where document_id = any (p_ids);
@@ -5068,6 +5097,7 @@ AS $function$
 declare
   v_gone integer;
 begin
+  perform 1 from payload where document_id = any (p_ids) order by document_id for update;
   delete from payload where document_id = any (p_ids);
   delete from payload_moved where document_id = any (p_ids);
   delete from document_mark where document_id = any (p_ids);
@@ -5232,6 +5262,7 @@ declare
   v_keys uuid[];
 begin
   perform 1 from integrator where id = p_integrator for update;
+  if not lock_living_firm(p_firm) then return false; end if;
   perform 1 from firm_binding where integrator_id = p_integrator and firm_id = p_firm and state <> 'revoked' for update;
   if not found then return false; end if;
   update integrator set binding_generation = binding_generation + 1 where id = p_integrator returning binding_generation into v_generation;
@@ -5252,8 +5283,10 @@ CREATE OR REPLACE FUNCTION public.rotate_api_key(p_id uuid, p_generation integer
  LANGUAGE plpgsql
 AS $function$
 declare
+  v_firm uuid := (select firm_id from api_key where id = p_id);
   v_key api_key;
 begin
+  if v_firm is not null and not lock_living_firm(v_firm) then return 'changed'; end if;
   select * into v_key from api_key where id = p_id for update;
   if not found or not v_key.active or v_key.generation <> p_generation then return 'changed'; end if;
   if v_key.firm_id is null then return 'not_a_firm_key'; end if;
