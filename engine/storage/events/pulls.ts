@@ -141,6 +141,18 @@ interface AckRow {
   readonly eventId: string;
 }
 
+/**
+ * Confirms the deliveries of `named` that still wait to be pulled. They are held by their ids, as by whoever changes or
+ * deletes their subscription meanwhile.
+ */
+const confirming = (sql: Sql) => sql`
+  held as materialized (
+    select d.id from named join webhook_delivery as d on d.id = named.id
+    where d.settled_at is null and d.endpoint_id is null order by d.id for update of d
+  ), confirmed as (
+    update webhook_delivery as d set status = 'SUCCESS', settled_at = clock_timestamp() from held where d.id = held.id
+  )`;
+
 /** Confirms events of one owner. @returns those of the ids that are events of it, confirmed now or before */
 export async function confirmEvents(
   sql: Sql,
@@ -153,10 +165,7 @@ export async function confirmEvents(
       join webhook_delivery as d on d.subscription_id = s.id and d.event_id = any (${[...ids]}::uuid[])
       where s.firm_id = ${firmId} and s.integrator_id is not distinct from ${integratorId ?? null}::uuid
         and s.deleted_at is null and d.endpoint_id is null
-    ), confirmed as (
-      update webhook_delivery as d set status = 'SUCCESS', settled_at = clock_timestamp()
-      from named where d.id = named.id and d.settled_at is null and d.endpoint_id is null
-    )
+    ), ${confirming(sql)}
     select distinct event_id as "eventId" from named`;
   return rows.map(({ eventId }) => eventId);
 }
@@ -169,10 +178,7 @@ export async function confirmEventsOfAll(sql: Sql, partner: PullPartner, ids: re
       join webhook_delivery as d on d.subscription_id = s.id and d.event_id = any (${[...ids]}::uuid[])
       where s.integrator_id = ${partner.integratorId} and s.deleted_at is null and d.endpoint_id is null
         and s.firm_id in (${consenting(sql, partner, "webhooks:write")})
-    ), confirmed as (
-      update webhook_delivery as d set status = 'SUCCESS', settled_at = clock_timestamp()
-      from named where d.id = named.id and d.settled_at is null and d.endpoint_id is null
-    )
+    ), ${confirming(sql)}
     select distinct event_id as "eventId" from named`;
   return rows.map(({ eventId }) => eventId);
 }

@@ -72,6 +72,32 @@ test("an event that is confirmed while its subscription gets a url is pushed, an
   expect(await claimDeliveries(world.db.sql, "node/1", 64)).toMatchObject([{ eventId }]);
 });
 
+test.each(["as they happened", "the other way round"])(
+  "events that are confirmed together while their subscription gets a url wait for it, where their deliveries were made %s",
+  async (order) => {
+    const firm = await world.firm();
+    const { id } = await world.subscribe(firm, null);
+    const events = [await world.happen(firm), await world.happen(firm)].sort();
+    await world.queue();
+    const { sql } = world.db;
+    const deliveries = events.map(() => randomUUID()).sort();
+    const ids = order === "as they happened" ? deliveries : deliveries.toReversed();
+    await sql`
+      update webhook_delivery as d set id = n.id
+      from unnest(${events}::uuid[], ${ids}::uuid[]) as n (event_id, id) where d.event_id = n.event_id`;
+    const held = await openTransaction(world.db.url);
+    await held.run(`select 1 from webhook_delivery where id = '${deliveries[0] ?? ""}' for update`);
+    const changed = world.change(firm, id, { url: "http://127.0.0.1:9/in" });
+    await waiters(1);
+    const confirmed = confirmEvents(sql, { firmId: firm, integratorId: undefined }, events);
+    await waiters(2);
+    await held.commit();
+    await expect(Promise.all([changed, confirmed])).resolves.toHaveLength(2);
+    expect((await confirmed).toSorted()).toEqual(events);
+    expect((await world.states(id)).map(({ status }) => status)).toEqual(["PENDING", "PENDING"]);
+  },
+);
+
 describe("deliveries of the Connector", () => {
   const ports = () => ({ sql: world.db.sql, clock: systemClock });
 
