@@ -242,7 +242,8 @@ test.each([
   const known = async (): Promise<readonly Row[]> =>
     (await deliveriesOf(hook)).filter(({ eventId }) => eventId === one.eventId);
   const age = (days: number, statuses: readonly string[]): PromiseLike<unknown> =>
-    t.db.sql`update webhook_delivery set created_at = now() - ${days} * interval '1 day'
+    t.db.sql`update webhook_delivery set created_at = now() - ${days} * interval '1 day',
+        settled_at = now() - ${days} * interval '1 day'
       where event_id = ${one.eventId} and status = any (${[...statuses]}::text[])`;
   const form = { action, fields: { ...fields, id: last } };
   for (const [days, statuses] of [

@@ -4429,6 +4429,8 @@ begin
         select o.id from webhook_delivery as o
         where (o.status <> 'SUCCESS' or o.replay_of is not null) and o.scenario is null
           and o.created_at < now() - p_other_ms * interval '1 millisecond'
+          and o.due_at is null
+          and (o.status <> 'FAILED' or coalesce(o.settled_at, o.created_at) < now() - p_other_ms * interval '1 millisecond')
           and (o.status <> 'SUCCESS' or (
             select 1 from webhook_delivery as r
             where r.subscription_id = o.subscription_id and r.event_id = o.event_id and r.status <> 'SUCCESS' limit 1
