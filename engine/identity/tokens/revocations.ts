@@ -2,7 +2,7 @@
  * The access tokens that were revoked before their time: a set in memory while announcements arrive, Postgres
  * otherwise.
  */
-import type { Clock, Instant } from "../../base/clock.js";
+import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { insertRevokedToken, isTokenRevoked, listRevokedTokens } from "../../storage/identity/tokens.js";
 import type { TokenEnd } from "../../storage/identity/tokens.js";
@@ -29,40 +29,43 @@ export function createRevocations(ports: {
   isFresh(): boolean;
 }): Revocations {
   const { sql, clock } = ports;
-  const expiries = new Map<string, Instant>();
+  /**
+   * Until when each is kept, on the clock that never goes back: no token lives longer than this, clocks that differ
+   * included. One that went by the wall clock would be good again where that was ahead for a moment.
+   */
+  const kept = new Map<string, number>();
   let isComplete = false;
   /** Grows with each gap; a read that began before a gap does not complete the set. */
   let gaps = 0;
 
-  const add = (tokenId: string, expiresAt: Instant): void => {
-    expiries.set(tokenId, expiresAt);
-    if (expiries.size > LIMITS.revoked_tokens_max) isComplete = false;
+  const keep = (tokenId: string): void => {
+    kept.set(tokenId, clock.monotonic() + 2 * LIMITS.token_access_s * 1000);
   };
-  const announced = (tokenId: string): void => {
-    // An announcement does not say when the token ends; none lives longer than this, clocks that differ included.
-    add(tokenId, clock.now() + 2 * LIMITS.token_access_s * 1000);
+  const add = (tokenId: string): void => {
+    keep(tokenId);
+    if (kept.size > LIMITS.revoked_tokens_max) isComplete = false;
   };
 
   return {
     isRevoked: (tokenId) =>
-      isComplete && ports.isFresh() ? expiries.has(tokenId) : readOrTemporary(() => isTokenRevoked(sql, tokenId)),
+      isComplete && ports.isFresh() ? kept.has(tokenId) : readOrTemporary(() => isTokenRevoked(sql, tokenId)),
     revoke: async (end) => {
       await insertRevokedToken(sql, end);
-      add(end.jti, end.expiresAt);
+      add(end.jti);
     },
-    announced,
+    announced: add,
     forget: () => {
       isComplete = false;
       gaps += 1;
     },
     maintain: async () => {
-      const now = clock.now();
-      for (const [tokenId, expiresAt] of expiries) if (expiresAt <= now) expiries.delete(tokenId);
+      const now = clock.monotonic();
+      for (const [tokenId, until] of kept) if (until <= now) kept.delete(tokenId);
       if (isComplete || !ports.isFresh()) return;
       const before = gaps;
-      const rows = await listRevokedTokens(sql, now, LIMITS.revoked_tokens_max + 1);
-      for (const row of rows) expiries.set(row.jti, row.expiresAt.getTime());
-      isComplete = gaps === before && expiries.size <= LIMITS.revoked_tokens_max;
+      const rows = await listRevokedTokens(sql, clock.now(), LIMITS.revoked_tokens_max + 1);
+      for (const { jti } of rows) keep(jti);
+      isComplete = gaps === before && kept.size <= LIMITS.revoked_tokens_max;
     },
   };
 }

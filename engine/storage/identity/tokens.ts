@@ -87,24 +87,23 @@ export async function isTokenRevoked(sql: Sql, jti: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Blocked tokens that have not expired, at most `limit`. */
-export async function listRevokedTokens(
-  sql: Sql,
-  now: Instant,
-  limit: number,
-): Promise<{ readonly jti: string; readonly expiresAt: Date }[]> {
-  return sql<{ readonly jti: string; readonly expiresAt: Date }[]>`
-    select jti, expires_at as "expiresAt" from revoked_token where expires_at > ${isoInstant(now)} limit ${limit}`;
+/** Blocked tokens that live by the earlier of two clocks, the node's and the database's, at most `limit`. */
+export async function listRevokedTokens(sql: Sql, now: Instant, limit: number): Promise<{ readonly jti: string }[]> {
+  return sql<{ readonly jti: string }[]>`
+    select jti from revoked_token where expires_at > least(${isoInstant(now)}::timestamptz, clock_timestamp())
+    limit ${limit}`;
 }
 
 /**
- * Deletes blocked tokens that have expired. A node whose clock is behind must still find them for a while. @returns
- * rows deleted
+ * Deletes blocked tokens that have expired by both clocks, the node's and the database's. A node whose clock is behind
+ * must still find them for a while. @returns rows deleted
  */
 export async function pruneRevokedTokens(sql: Sql, now: Instant): Promise<number> {
   const result = await sql`
     delete from revoked_token where jti in (
-      select jti from revoked_token where expires_at < ${isoInstant(now - LIMITS.token_access_s * 1000)}
+      select jti from revoked_token
+      where expires_at < least(${isoInstant(now)}::timestamptz, clock_timestamp()) -
+        ${`${LIMITS.token_access_s} seconds`}::interval
       limit ${LIMITS.identity_prune_batch} for update skip locked)`;
   return result.count;
 }

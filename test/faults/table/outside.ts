@@ -176,6 +176,10 @@ export const CLOCK: readonly FaultRow[] = [
       "a document that a node accepted whose clock is two minutes ahead is due at once",
     ),
     by("integration/documents/documents", "history never goes back in time, whatever the clock of the node says"),
+    by(
+      "integration/identity/revoked-clocks",
+      "a revoked token stays so where the clock of its node goes an hour ahead and is set back",
+    ),
   ),
   row(
     "K-07",
