@@ -1,13 +1,14 @@
 /** The `kurier` command: one table of commands, one way to fail. */
 import { ConfigError } from "../engine/base/config.js";
-import { EmbeddedError, PathError } from "../engine/embedded/embedded.js";
+import { Refusal } from "../engine/base/errors.js";
+import { EmbeddedError, PathError, pathErrorOf } from "../engine/embedded/embedded.js";
 import { FirmKeyFailure } from "../engine/storage/keyring/firm-key-files.js";
 import { MasterKeyError } from "../engine/storage/keyring/keyring.js";
 import { MigrationError } from "../engine/storage/migrate.js";
 import { DatabaseError } from "../engine/storage/unusable.js";
 import { EXIT, UsageError } from "./commands/command.js";
 import type { Command, ExitCode } from "./commands/command.js";
-import { complain, print } from "./commands/terminal.js";
+import { complain, isOutputLost, print } from "./commands/terminal.js";
 import { ListenError } from "./http/claim-port.js";
 import { VERSION } from "./start/console/version.js";
 
@@ -119,34 +120,45 @@ function exitCodeOf(error: unknown): ExitCode | undefined {
   return error instanceof Error && "passing" in error && error.passing === true ? EXIT.away : EXIT.configuration;
 }
 
-/** Runs a command line and sets the process's exit code. */
+/** What a client is told to come again for, and is not the database: keys of firms that are away, or a queue. */
+const awayOf = (error: unknown): DatabaseError | undefined =>
+  error instanceof Refusal && error.reason === "TEMPORARY"
+    ? new DatabaseError("What the command needs is away or busy; run it again in a moment.", true, error)
+    : undefined;
+
+/** Runs a command line and sets the process's exit code. A command of which nothing could be read has not succeeded. */
 export async function main(args: readonly string[]): Promise<void> {
+  const code = await run(args);
+  process.exitCode = code === EXIT.ok && (await isOutputLost()) ? EXIT.failed : code;
+}
+
+/** @returns what the process ends with */
+async function run(args: readonly string[]): Promise<ExitCode> {
   const [first = "help"] = args;
   if (first === "--version") {
     print(VERSION);
-    return;
+    return EXIT.ok;
   }
   const command = await find(args);
   if (command === undefined) {
     await help();
-    if (!HELP.has(first) && first !== "help") {
-      complain(`\nThere is no command ${first}.`);
-      process.exitCode = EXIT.usage;
-    }
-    return;
+    if (HELP.has(first) || first === "help") return EXIT.ok;
+    complain(`\nThere is no command ${first}.`);
+    return EXIT.usage;
   }
   const rest = args.slice(command.name.split(" ").length);
   if (rest.some((word) => HELP.has(word))) {
     print(command.summary);
     for (const line of command.usage) print(`  ${line}`);
-    return;
+    return EXIT.ok;
   }
   try {
-    process.exitCode = await command.run(rest);
-  } catch (error) {
+    return await command.run(rest);
+  } catch (thrown) {
+    const error: unknown = awayOf(thrown) ?? pathErrorOf(thrown) ?? thrown;
     const code = exitCodeOf(error);
     if (code === undefined || !(error instanceof Error)) throw error;
     complain(error.message);
-    process.exitCode = code;
+    return code;
   }
 }

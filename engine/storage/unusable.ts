@@ -1,4 +1,5 @@
 /** Why the database cannot be used, as the operator reads it where a start or a command ends for it. */
+import { Refusal } from "../base/errors.js";
 import { FirmKeyFailure } from "./keyring/firm-key-files.js";
 import { isPassing } from "./sql.js";
 
@@ -40,10 +41,13 @@ const REASONS: Readonly<Record<string, Reason>> = {
   CONNECTION_CLOSED: LEFT,
   CONNECTION_ENDED: LEFT,
   CONNECTION_DESTROYED: LEFT,
+  UNANSWERED: { words: "it does not answer" },
+  "25006": { words: "it can only be read now, as a standby can" },
   "28000": { words: "it does not let the user of DATABASE_URL in", passing: false },
   "28P01": { words: "it does not take the password of DATABASE_URL", passing: false },
   "3D000": { words: "there is no database of the name in DATABASE_URL", passing: false },
   "42501": { words: "the user of DATABASE_URL lacks rights on it", passing: false },
+  "53100": { words: "its disk is full" },
   "53300": { words: "it has no connection left" },
   "57014": { words: "it did not answer in time" },
   "57P01": LEFT,
@@ -80,6 +84,10 @@ function codedOf(error: unknown): Coded | undefined {
   return "code" in error && typeof error.code === "string" ? (error as Coded) : codedOf(error.cause);
 }
 
+/** The code of what failed behind a refusal that a client would get: it has taken the place of the error. */
+const failureOf = (error: unknown): string | undefined =>
+  error instanceof Refusal && error.reason === "TEMPORARY" ? error.extras.failure : undefined;
+
 /** A file or folder that is not there is no socket of the database, though both have one code. */
 const isOfFile = (error: Coded): boolean =>
   error.code === "ENOENT" && "syscall" in error && error.syscall !== "connect";
@@ -102,7 +110,7 @@ export function databaseErrorOf(error: unknown): DatabaseError | undefined {
   if (error instanceof FirmKeyFailure) return undefined;
   const coded = codedOf(error);
   if (coded !== undefined && isOfFile(coded)) return undefined;
-  const code = coded?.code ?? "";
+  const code = coded?.code ?? failureOf(error) ?? "";
   const refused = coded === undefined ? undefined : settingRefused(coded);
   const reason = refused ?? REASONS[code] ?? (isPassing(error) ? { words: "it is away or busy" } : undefined);
   if (reason === undefined) return undefined;

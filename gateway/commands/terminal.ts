@@ -4,10 +4,27 @@ import { createInterface } from "node:readline/promises";
 
 const isTerminal = stdout.isTTY;
 
-// Who has stopped reading, as in `kurier env | head`, is told no more; what was begun goes on to its end.
-for (const stream of [stdout, stderr])
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+let isLost = false;
+// Who has stopped reading, as in `kurier env | head`, is told no more. A full disk takes no more either, and is told of
+// beside it. In both cases what was begun goes on to its end: retention may be what makes room.
+stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
+  if (isLost || code === "EPIPE") return;
+  isLost = true;
+  complain(`Standard output takes nothing more (${code ?? "unknown"}): the command goes on, and what it says is lost.`);
+});
+stderr.on("error", () => {
+  // Nobody is left who could be told.
+});
+
+/** Waits for what was printed. @returns whether anything was lost that somebody may still want to read */
+export const isOutputLost = (): Promise<boolean> =>
+  new Promise((resolve) => {
+    stdout.write("", () => {
+      // Of what failed the stream tells after it has called back.
+      setImmediate(() => {
+        resolve(isLost);
+      });
+    });
   });
 
 /** Whether somebody reads the standard output on a terminal. */
