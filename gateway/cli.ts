@@ -5,7 +5,7 @@ import { EmbeddedError, PathError, pathErrorOf } from "../engine/embedded/embedd
 import { FirmKeyFailure } from "../engine/storage/keyring/firm-key-files.js";
 import { MasterKeyError } from "../engine/storage/keyring/keyring.js";
 import { MigrationError } from "../engine/storage/migrate.js";
-import { DatabaseError } from "../engine/storage/unusable.js";
+import { DatabaseError, databaseErrorOf } from "../engine/storage/unusable.js";
 import { EXIT, UsageError } from "./commands/command.js";
 import type { Command, ExitCode } from "./commands/command.js";
 import { complain, isOutputLost, print } from "./commands/terminal.js";
@@ -120,10 +120,11 @@ function exitCodeOf(error: unknown): ExitCode | undefined {
   return error instanceof Error && "passing" in error && error.passing === true ? EXIT.away : EXIT.configuration;
 }
 
-/** What a client is told to come again for, and is not the database: keys of firms that are away, or a queue. */
+/** What a client is told to come again for: the database, or keys of firms that are away, or a queue. */
 const awayOf = (error: unknown): DatabaseError | undefined =>
   error instanceof Refusal && error.reason === "TEMPORARY"
-    ? new DatabaseError("What the command needs is away or busy; run it again in a moment.", true, error)
+    ? (databaseErrorOf(error) ??
+      new DatabaseError("What the command needs is away or busy; run it again in a moment.", true, error))
     : undefined;
 
 /** Runs a command line and sets the process's exit code. A command of which nothing could be read has not succeeded. */

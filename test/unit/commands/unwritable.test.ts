@@ -1,9 +1,11 @@
-/** What the `kurier` program does where what it writes is not taken: a full disk, a folder that cannot be made. */
+/** What the `kurier` program does where what it needs is not to be had: a full disk, a folder, a database that is away. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, afterEach, expect, test, vi } from "vitest";
 
+import { temporary } from "../../../engine/base/errors.js";
+import { COMMAND_FILES, main } from "../../../gateway/cli.js";
 import { EXIT } from "../../../gateway/commands/command.js";
 import { kurier } from "./kurier.js";
 
@@ -40,3 +42,26 @@ test.each(["pki init", "pki init --force"])(
     });
   },
 );
+
+const codeBefore = process.exitCode;
+afterEach(() => {
+  vi.restoreAllMocks();
+  process.exitCode = codeBefore;
+});
+
+test.each([
+  [
+    "25006",
+    "The database cannot be used: it can only be read now, as a standby can (25006); try again when it is there.",
+  ],
+  ["UNANSWERED", "The database cannot be used: it does not answer (UNANSWERED); try again when it is there."],
+  [undefined, "What the command needs is away or busy; run it again in a moment."],
+])("a command that is refused for %s may be run again, and says why in one sentence", async (failure, sentence) => {
+  const [file] = COMMAND_FILES.filter(({ words }) => words.includes("migrate"));
+  if (file === undefined) throw new Error("there is no command migrate");
+  const command = { name: "migrate", summary: "", usage: [], run: () => Promise.reject(temporary(failure)) };
+  vi.spyOn(file, "load").mockResolvedValue([command]);
+  const said = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  await main(["migrate"]);
+  expect([process.exitCode, said.mock.calls.map(([text]) => text)]).toEqual([EXIT.away, [`${sentence}\n`]]);
+});
