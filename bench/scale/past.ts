@@ -28,7 +28,7 @@ export async function addPast(url: string, owners: readonly PastOwner[], count: 
   });
 }
 
-/** A session of its own for each round: a pool gives a connection up after half an hour, with all that was set on it. */
+/** A session of its own for each round: after half an hour a pool gives it up, with all that was set in it. */
 async function inSession(url: string, write: (sql: Sql) => Promise<void>): Promise<void> {
   const sql = openSql({ url, name: "past", connections: 1, statement_timeout_ms: 0 });
   try {
