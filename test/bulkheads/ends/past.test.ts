@@ -1,16 +1,20 @@
 /** The past costs nothing: what is asked all day reads as many rows among many as among few. Counted, not timed. */
+import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { OUTBOUND_STATES } from "../../../engine/lifecycle/document.js";
 import type { OutboundState } from "../../../engine/lifecycle/document.js";
 import { CANCELLED_IN_BOX } from "../../../engine/documents/box/operate.js";
 import { systemClock } from "../../../engine/base/clock.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { claimDocuments } from "../../../engine/storage/documents/attempts.js";
 import { censusOfDocuments, acceptDocuments, applyMove } from "../../../engine/storage/documents/documents.js";
 import { listFirmsByName, listFirmsByNumber } from "../../../engine/storage/operators/firms.js";
 import { findIntegratorSheet } from "../../../engine/storage/operators/integrators.js";
 import { listScopedKeys } from "../../../engine/storage/operators/keys.js";
 import { listFirmsOf } from "../../../engine/storage/operators/tenants.js";
 import { openSql } from "../../../engine/storage/sql.js";
+import { addPast } from "../../../bench/scale/past.js";
 import { costsOfPast, OWN_ROWS, readSoFar } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
@@ -18,6 +22,41 @@ import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
 test("a scrape, the inbox, a status, an acceptance and a sweep read no more rows among 12,000 of everything than among 200", async () => {
   const { few, many } = await costsOfPast(200, 12_000);
   for (const [name, read] of Object.entries(few)) expect(many[name], name).toBeLessThanOrEqual(read + OWN_ROWS);
+});
+
+test("a claim reads as many rows beside 3,000 documents that are due as beside 100, also where statistics are of an hour in which none was", async () => {
+  const db = await freshDatabase();
+  const sql = openSql({ url: db.url, name: "claims", connections: 1 });
+  try {
+    const firmId = await seedFirm(sql, SENDER);
+    const { receiver } = newDocumentRow(firmId, SENDER);
+    await addPast(db.url, [{ firmId, participant: SENDER }], 500);
+    const accepted = (count: number) =>
+      acceptDocuments(
+        sql,
+        Array.from({ length: count }, () =>
+          newDocumentRow(firmId, SENDER, { facts: { documentNumber: randomUUID() } }),
+        ),
+      );
+    const claimed = async (): Promise<number> => {
+      const before = await readSoFar(sql);
+      const taken = await claimDocuments(sql, {
+        ...{ shares: [{ firmId, receiver, count: 8 }], owner: "past/1", lease_ms: LIMITS.attempt_lease_ms },
+        ...{ bytes_max: LIMITS.payload_bytes_max, one: true },
+      });
+      expect(taken).toHaveLength(8);
+      return (await readSoFar(sql)) - before;
+    };
+    await accepted(100);
+    await claimed();
+    const few = await claimed();
+    for (let round = 0; round < 30; round += 1) await accepted(100);
+    // What was taken before stands in front of a lane until its lease ends.
+    expect(await claimed()).toBeLessThanOrEqual(few + 2 * 8);
+  } finally {
+    await sql.end({ timeout: 1 });
+    await db.drop();
+  }
 });
 
 test("operators' pages of firms and of an integrator's firms and keys read no more rows among 8,000 firms than among 2,000", async () => {

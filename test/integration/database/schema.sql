@@ -3863,7 +3863,7 @@ CREATE OR REPLACE FUNCTION public.hasten_document(p_id uuid)
  LANGUAGE sql
 AS $function$
   update document as d set next_attempt_at = clock_timestamp(), version = d.version + 1
-  where d.id = p_id and d.next_attempt_at > clock_timestamp()
+  where d.id = p_id and case when d.next_attempt_at > clock_timestamp() then true end
     and (d.lease_until is null or d.lease_until < clock_timestamp())
   returning d.version
 $function$
@@ -5638,7 +5638,8 @@ begin
     set attempts = d.attempts + 1, version = d.version + 1, lease_owner = p_owner, attempted_at = clock_timestamp(),
       lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
     from document as before
-    where d.id = p_id and before.id = d.id and document_is_open(d.status) and d.next_attempt_at <= clock_timestamp()
+    where d.id = p_id and before.id = d.id and document_is_open(d.status)
+      and case when d.next_attempt_at <= clock_timestamp() then true end
       and (d.lease_until is null or d.lease_until < clock_timestamp())
     returning d.*, before.lease_owner as owner_before, before.attempted_at as attempted_before
   ), cut as (
