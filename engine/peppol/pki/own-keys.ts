@@ -12,8 +12,9 @@ import type { Log } from "../../base/log.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import { readCertificate } from "./certificate.js";
+import type { Certificate } from "./certificate.js";
 import type { LoadedKey } from "./key-store.js";
-import { findPath, USAGES } from "./trust.js";
+import { findPaths, pathAt, USAGES } from "./trust.js";
 import type { TrustStore, Usage } from "./trust.js";
 
 /** One of our keys; fits wherever an OwnKey is wanted. */
@@ -22,7 +23,7 @@ export interface OwnIdentity extends OwnKey {
   /** Subject common name: our PartyId. */
   readonly seat: string;
   readonly certificate: Buffer;
-  /** DER of the issuers up to the root. */
+  /** DER of the issuers up to the root, as of now where one was renewed with its key. */
   readonly chain: readonly Buffer[];
   readonly privateKey: KeyObject;
   readonly fingerprint: string;
@@ -39,7 +40,10 @@ export interface Expiry {
   readonly notAfter: Instant;
   /** SHA-256 of the certificate, hex. */
   readonly fingerprint: string;
-  /** False for a key of ours that another one has replaced, or that has not begun: its end needs no care. */
+  /**
+   * False for a key of ours or an authority that another one has replaced, and for a key that has not begun: its end
+   * needs no care.
+   */
   readonly isInUse: boolean;
 }
 
@@ -74,7 +78,7 @@ interface OwnKeysOptions {
  * @throws ConfigError when there is no key of an access point
  */
 export async function createOwnKeys({ load, store, clock, log }: OwnKeysOptions): Promise<OwnKeys> {
-  let held = identitiesOf(await load(), store);
+  let held = identitiesOf(await load(), store, clock);
 
   const usable = (usage: Usage): OwnIdentity[] =>
     held.filter((identity) => identity.usage === usage && identity.notAfter >= clock.now());
@@ -89,7 +93,7 @@ export async function createOwnKeys({ load, store, clock, log }: OwnKeysOptions)
 
   const reload = async (): Promise<boolean> => {
     try {
-      const fresh = identitiesOf(await load(), store);
+      const fresh = identitiesOf(await load(), store, clock);
       const known = new Set(held.map(({ fingerprint }) => fingerprint));
       if (fresh.length === known.size && fresh.every(({ fingerprint }) => known.has(fingerprint))) return false;
       const names = new Set(fresh.map(({ fingerprint }) => fingerprint));
@@ -138,34 +142,39 @@ export async function createOwnKeys({ load, store, clock, log }: OwnKeysOptions)
         store.issuers[usage].map((certificate) => ({ certificate, usage: `${usage}_ca` as const })),
       );
       const roots = store.roots.map((certificate) => ({ certificate, usage: "root" as const }));
+      const others = [...authorities, ...roots];
       return [
         ...own,
-        ...[...authorities, ...roots].map(
-          ({ certificate: { commonName, notBefore, notAfter, fingerprint }, usage }): Expiry => ({
-            usage,
-            name: commonName ?? "",
-            notBefore,
-            notAfter,
-            fingerprint,
-            isInUse: true,
-          }),
-        ),
+        ...others.map(({ certificate, usage }): Expiry => {
+          const { commonName, notBefore, notAfter, fingerprint } = certificate;
+          const isReplaced = others.some(
+            (other) => other.usage === usage && hasRenewed(other.certificate, certificate, clock.now()),
+          );
+          return { usage, name: commonName ?? "", notBefore, notAfter, fingerprint, isInUse: !isReplaced };
+        }),
       ];
     },
   };
 }
 
+/** Whether what an authority has issued leads to a root by its younger certificate, too, which is valid by then. */
+const hasRenewed = (young: Certificate, old: Certificate, now: Instant): boolean =>
+  young.subjectName.equals(old.subjectName) &&
+  young.keyBits.equals(old.keyBits) &&
+  young.notBefore <= now &&
+  young.notAfter > old.notAfter;
+
 /**
  * Sorts keys by the authority that has issued their certificates. @throws ConfigError when none is an access point's
  */
-function identitiesOf(keys: readonly LoadedKey[], store: TrustStore): readonly OwnIdentity[] {
+function identitiesOf(keys: readonly LoadedKey[], store: TrustStore, clock: Clock): readonly OwnIdentity[] {
   const reasons = new Set<string>();
   const identities = keys.flatMap((key): OwnIdentity[] => {
-    const usage = USAGES.find((name) => typeof findPath(key.certificate, name, store) !== "string");
-    const path = findPath(key.certificate, usage ?? "ap", store);
+    const usage = USAGES.find((name) => typeof findPaths(key.certificate, name, store) !== "string");
+    const paths = findPaths(key.certificate, usage ?? "ap", store);
     const certificate = readCertificate(key.certificate);
-    if (usage === undefined || typeof path === "string" || certificate === undefined) {
-      reasons.add(typeof path === "string" ? path.replaceAll("_", " ") : "malformed");
+    if (usage === undefined || typeof paths === "string" || certificate === undefined) {
+      reasons.add(typeof paths === "string" ? paths.replaceAll("_", " ") : "malformed");
       return [];
     }
     const { commonName, fingerprint, notBefore, notAfter } = certificate;
@@ -174,7 +183,11 @@ function identitiesOf(keys: readonly LoadedKey[], store: TrustStore): readonly O
         usage,
         seat: commonName ?? "",
         certificate: certificate.der,
-        chain: path.slice(1).map(({ der }) => der),
+        // The key stays for years, and the first of its issuers may end meanwhile.
+        get chain() {
+          const [, ...issuers] = pathAt(paths, clock.now());
+          return issuers.map(({ der }) => der);
+        },
         privateKey: key.privateKey,
         key: wrapPrivateKey(key.privateKey),
         fingerprint,

@@ -199,11 +199,10 @@ export function findPaths(der: Uint8Array, usage: Usage, store: TrustStore): Pat
 export const pathAt = (paths: Paths, at: Instant): Path =>
   paths.find((path) => timeFault(path, at) === undefined) ?? paths[0];
 
-/** The path from a certificate to a root that counts at a moment. @param at @default any */
-export function findPath(der: Uint8Array, usage: Usage, store: TrustStore, at?: Instant): Path | TrustFault {
+/** The path from a certificate to a root that counts at a moment. */
+export function findPath(der: Uint8Array, usage: Usage, store: TrustStore, at: Instant): Path | TrustFault {
   const paths = findPaths(der, usage, store);
-  if (typeof paths === "string") return paths;
-  return at === undefined ? paths[0] : pathAt(paths, at);
+  return typeof paths === "string" ? paths : pathAt(paths, at);
 }
 
 const isStrong = ({ rsaBits }: Certificate): boolean =>

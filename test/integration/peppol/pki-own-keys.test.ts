@@ -20,13 +20,14 @@ import type { Config } from "../../../engine/base/config.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { createPki } from "../../../engine/peppol/pki/pki.js";
-import { pemOf } from "../../../engine/peppol/pki/certificate.js";
+import { pemOf, readCertificate } from "../../../engine/peppol/pki/certificate.js";
 import { ensureDevelopmentPki, loadDevelopmentKeys, trustFolder } from "../../../engine/peppol/pki/development.js";
 import { readKeyStore } from "../../../engine/peppol/pki/key-store.js";
 import type { LoadedKey } from "../../../engine/peppol/pki/key-store.js";
 import { createOwnKeys } from "../../../engine/peppol/pki/own-keys.js";
 import { openOwnPki } from "../../../engine/peppol/pki/setup.js";
-import { loadTrustStore } from "../../../engine/peppol/pki/trust.js";
+import { issueCertificate } from "../../../engine/peppol/pki/issue.js";
+import { loadTrustStore, makeTrustStore } from "../../../engine/peppol/pki/trust.js";
 import { pkiInitCommand, pkiShowCommand } from "../../../gateway/commands/pki.js";
 import { unwrapPrivateKey } from "../../../validators/wss/keys.js";
 import { conformanceBytes, describeConformance } from "../../support/conformance.js";
@@ -122,6 +123,30 @@ describeConformance("a key store of another stack", "as4/as4net", () => {
 
 describe("our keys", () => {
   const loaded = ({ certificate, privateKey }: Leaf): LoadedKey => ({ certificate, privateKey });
+
+  test("our key shows the certificate that is valid of an authority that was renewed with its key, and the end of the other needs no care", async () => {
+    const clock = fakeClock();
+    const renewed = (from: number, to: number): Buffer =>
+      issueCertificate({
+        ...{ subject: pki.ap.subject, publicKey: pki.ap.publicKey, issuer: pki.root, key: pki.root.privateKey },
+        ...{ notBefore: clock.now() + from * DAY, notAfter: clock.now() + to * DAY },
+        ...{ isCa: true, keyUsage: ["keyCertSign", "cRLSign"] },
+      });
+    const [old, young] = [renewed(-300, 3), renewed(1, 700)];
+    const certificates = [old, young, pki.smp.certificate, pki.root.certificate].map((der) => readCertificate(der));
+    const store = makeTrustStore(certificates.flatMap((certificate) => (certificate ? [{ certificate }] : [])));
+    const leaf = pki.leaf("ap", "PSK000001", { notBefore: clock.now() - DAY, notAfter: clock.now() + 300 * DAY });
+    const keys = await createOwnKeys({ load: () => Promise.resolve([loaded(leaf)]), store, clock, log: silentLog });
+    const inUse = (): boolean[] =>
+      keys.expiries().flatMap(({ usage, isInUse }) => (usage === "ap_ca" ? [isInUse] : []));
+    expect(keys.ap().chain[0]?.equals(old)).toBe(true);
+    expect(inUse()).toEqual([true, true]);
+    clock.advance(2 * DAY);
+    expect(inUse()).toEqual([false, true]);
+    clock.advance(2 * DAY);
+    expect(keys.ap().chain[0]?.equals(young)).toBe(true);
+    expect(keys.ap().chain[1]?.equals(pki.root.certificate)).toBe(true);
+  });
 
   test("the valid key that began last signs; the ones before still open messages; nobody else's is taken", async () => {
     const clock = fakeClock();
