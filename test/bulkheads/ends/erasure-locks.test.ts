@@ -207,6 +207,22 @@ describe("a firm that is closed", () => {
     expect(await meeting(hold, close, withdraw)).toEqual(["closed", false]);
   });
 
+  test("a firm closes beside another one of its company, and what is known by their tax id alone goes with the last", async () => {
+    const twin = randomUUID() as FirmId;
+    await rows.add("firm", now, { id: twin, dic, peppol_status: "not_registered", sends_only: true });
+    await rows.add("firm_binding", now, {
+      ...{ integrator_id: integratorId, firm_id: firmId, state: "active", interfaces: ["sapi"] },
+      scopes: ["documents:read"],
+    });
+    await rows.add("white_label_customer", now, { dic, relationship: "represented", company_email: "a@b.example" });
+    await rows.add("pfs_confirmation", now, { dic });
+    const closeTwin: Work = (sql) => closeFirm(sql, twin, now, audit());
+    const hold: Work = (sql) => sql`select 1 from firm_binding where firm_id = ${firmId} for update`;
+    expect(await meeting(hold, close, closeTwin)).toEqual(["closed", "closed"]);
+    for (const table of ["white_label_customer", "pfs_confirmation"])
+      expect(await db.sql`select 1 from ${db.sql(table)} where dic = ${dic}`, table).toEqual([]);
+  });
+
   test("a firm closes behind the ends of deliveries to several of its receivers at once", async () => {
     const ids = [randomUUID(), randomUUID()].sort();
     // The receiver whose deliveries are ended first has the one whose id comes last.

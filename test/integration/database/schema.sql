@@ -2262,6 +2262,9 @@ declare
   v_people uuid[];
   v_dic text;
 begin
+  -- Two firms of one company that close at once would each leave to the other what is known by their tax id alone. A lock
+  -- of closings only: whoever activates a request holds an integrator, for whom those wait who hold the firm.
+  perform pg_advisory_xact_lock(hashtextextended('forgotten company:' || dic, 0)) from firm where id = p_firm and dic is not null;
   select * into v_firm from firm where id = p_firm for update;
   if not found then return 'missing'; end if;
   if exists (select 1 from document where firm_id = p_firm and document_is_open(status)) or exists (
