@@ -90,7 +90,7 @@ export async function isTokenRevoked(sql: Sql, jti: string): Promise<boolean> {
 /** Blocked tokens that live by the earlier of two clocks, the node's and the database's, at most `limit`. */
 export async function listRevokedTokens(sql: Sql, now: Instant, limit: number): Promise<{ readonly jti: string }[]> {
   return sql<{ readonly jti: string }[]>`
-    select jti from revoked_token where expires_at > least(${isoInstant(now)}::timestamptz, clock_timestamp())
+    select jti from revoked_token where expires_at > least(${isoInstant(now)}::timestamptz, now())
     limit ${limit}`;
 }
 
@@ -102,7 +102,7 @@ export async function pruneRevokedTokens(sql: Sql, now: Instant): Promise<number
   const result = await sql`
     delete from revoked_token where jti in (
       select jti from revoked_token
-      where expires_at < least(${isoInstant(now)}::timestamptz, clock_timestamp()) -
+      where expires_at < least(${isoInstant(now)}::timestamptz, now()) -
         ${`${LIMITS.token_access_s} seconds`}::interval
       limit ${LIMITS.identity_prune_batch} for update skip locked)`;
   return result.count;

@@ -4,7 +4,7 @@
  * @source spec/rulings.md, section 4: a change holds on every node from the next request
  */
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
 import type { KeyId } from "../../../engine/base/ids.js";
@@ -13,6 +13,9 @@ import { OPERATOR, stampOf } from "../../../engine/identity/audit.js";
 import { pruneIdentity } from "../../../engine/identity/maintenance.js";
 import { createRevocations } from "../../../engine/identity/tokens/revocations.js";
 import type { Revocations } from "../../../engine/identity/tokens/revocations.js";
+import { pruneRevokedTokens } from "../../../engine/storage/identity/tokens.js";
+import { openSql } from "../../../engine/storage/sql.js";
+import { readSoFar } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -73,4 +76,16 @@ test("a node whose clock is an hour ahead removes no revoked token that still li
   await pruneIdentity(db.sql, clock);
   clock.setNow(now);
   expect(await (await node()).isRevoked(own)).toBe(true);
+});
+
+test("the removal of revoked tokens that have expired reads none of those that live", async () => {
+  const sql = openSql({ url: db.url, name: "prune", connections: 1 });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  await sql`
+    insert into revoked_token (jti, expires_at)
+    select gen_random_uuid(), now() + interval '10 minutes' from generate_series(1, 2000)`;
+  await sql`analyze revoked_token`;
+  const before = await readSoFar(sql);
+  expect(await pruneRevokedTokens(sql, clock.now())).toBe(0);
+  expect((await readSoFar(sql)) - before).toBeLessThan(20);
 });
