@@ -2,7 +2,7 @@
  * The access tokens that were revoked before their time: a set in memory while announcements arrive, Postgres
  * otherwise.
  */
-import type { Clock } from "../../base/clock.js";
+import type { Clock, Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { insertRevokedToken, isTokenRevoked, listRevokedTokens } from "../../storage/identity/tokens.js";
 import type { TokenEnd } from "../../storage/identity/tokens.js";
@@ -30,19 +30,21 @@ export function createRevocations(ports: {
 }): Revocations {
   const { sql, clock } = ports;
   /**
-   * Until when each is kept, on the clock that never goes back: no token lives longer than this, clocks that differ
-   * included. One that went by the wall clock would be good again where that was ahead for a moment.
+   * Each is kept until two clocks say that it has ended: the one that never goes back, by which no token lives longer
+   * than this, clocks that differ included, and the wall clock, by which tokens are judged and which may be set back.
    */
-  const kept = new Map<string, number>();
+  const kept = new Map<string, { readonly until: number; readonly expiresAt: Instant }>();
   let isComplete = false;
   /** Grows with each gap; a read that began before a gap does not complete the set. */
   let gaps = 0;
 
-  const keep = (tokenId: string): void => {
-    kept.set(tokenId, clock.monotonic() + 2 * LIMITS.token_access_s * 1000);
+  const life_ms = 2 * LIMITS.token_access_s * 1000;
+  const keep = (tokenId: string, expiresAt: Instant = clock.now() + life_ms): void => {
+    const before = kept.get(tokenId)?.expiresAt ?? expiresAt;
+    kept.set(tokenId, { until: clock.monotonic() + life_ms, expiresAt: Math.max(before, expiresAt) });
   };
-  const add = (tokenId: string): void => {
-    keep(tokenId);
+  const add = (tokenId: string, expiresAt?: Instant): void => {
+    keep(tokenId, expiresAt);
     if (kept.size > LIMITS.revoked_tokens_max) isComplete = false;
   };
 
@@ -51,20 +53,22 @@ export function createRevocations(ports: {
       isComplete && ports.isFresh() ? kept.has(tokenId) : readOrTemporary(() => isTokenRevoked(sql, tokenId)),
     revoke: async (end) => {
       await insertRevokedToken(sql, end);
-      add(end.jti);
+      add(end.jti, end.expiresAt);
     },
-    announced: add,
+    announced: (tokenId) => {
+      add(tokenId);
+    },
     forget: () => {
       isComplete = false;
       gaps += 1;
     },
     maintain: async () => {
-      const now = clock.monotonic();
-      for (const [tokenId, until] of kept) if (until <= now) kept.delete(tokenId);
+      const [passed, now] = [clock.monotonic(), clock.now()];
+      for (const [tokenId, { until, expiresAt }] of kept) if (until <= passed && expiresAt <= now) kept.delete(tokenId);
       if (isComplete || !ports.isFresh()) return;
       const before = gaps;
       const rows = await listRevokedTokens(sql, clock.now(), LIMITS.revoked_tokens_max + 1);
-      for (const { jti } of rows) keep(jti);
+      for (const { jti, expiresAt } of rows) keep(jti, expiresAt.getTime());
       isComplete = gaps === before && kept.size <= LIMITS.revoked_tokens_max;
     },
   };

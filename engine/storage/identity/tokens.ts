@@ -88,9 +88,14 @@ export async function isTokenRevoked(sql: Sql, jti: string): Promise<boolean> {
 }
 
 /** Blocked tokens that live by the earlier of two clocks, the node's and the database's, at most `limit`. */
-export async function listRevokedTokens(sql: Sql, now: Instant, limit: number): Promise<{ readonly jti: string }[]> {
-  return sql<{ readonly jti: string }[]>`
-    select jti from revoked_token where expires_at > least(${isoInstant(now)}::timestamptz, now())
+export async function listRevokedTokens(
+  sql: Sql,
+  now: Instant,
+  limit: number,
+): Promise<{ readonly jti: string; readonly expiresAt: Date }[]> {
+  return sql<{ readonly jti: string; readonly expiresAt: Date }[]>`
+    select jti, expires_at as "expiresAt" from revoked_token
+    where expires_at > least(${isoInstant(now)}::timestamptz, now())
     limit ${limit}`;
 }
 

@@ -10,7 +10,7 @@ import type { Tone } from "../../web/console/sections.js";
 import { addressIn, EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
 import { call } from "../demo/calls.js";
-import { clearTerminal, colour, complain, isAtTerminal, print } from "../terminal.js";
+import { clearTerminal, colour, complain, isAtTerminal, isOutputLost, print } from "../terminal.js";
 import { heartbeatLines } from "./heartbeat-lines.js";
 
 /** Where the operators' listener is, and what opens it. */
@@ -78,6 +78,7 @@ export const topCommand: Command = {
         for (const line of lines) print(line);
       }
       if (isOnce) return lines === undefined ? EXIT.failed : EXIT.ok;
+      if (await isOutputLost()) return EXIT.failed;
       await pause(LIMITS.top_interval_ms);
     }
   },

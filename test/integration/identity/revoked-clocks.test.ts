@@ -22,6 +22,7 @@ import { fakeClock } from "../../support/fake-clock.js";
 import type { FakeClock } from "../../support/fake-clock.js";
 
 const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
 
 let db: TestDatabase;
 let clock: FakeClock;
@@ -60,6 +61,32 @@ test("a revoked token stays so where the clock of its node goes an hour ahead an
   clock.advance(2 * LIMITS.token_access_s * 1_000);
   await revocations.maintain();
   expect(await revocations.isRevoked(own)).toBe(false);
+});
+
+test.each([20, 60])(
+  "a revoked token stays so where the clock of its node is set back by %i minutes",
+  async (minutes) => {
+    const revocations = await node();
+    const own = await revoke(revocations);
+    clock.setNow(now - minutes * MINUTE_MS);
+    // Until it has expired by the clock that judges it.
+    for (let minute = 0; minute < minutes; minute += 1) {
+      clock.advance(MINUTE_MS);
+      await revocations.maintain();
+      expect(await revocations.isRevoked(own), `minute ${minute}`).toBe(true);
+    }
+  },
+);
+
+test("a revoked token stays so at a node that is steadily behind and has read it from the list", async () => {
+  const own = await revoke(await node());
+  clock.setNow(now - 20 * MINUTE_MS);
+  const behind = await node();
+  for (let minute = 0; minute < 34; minute += 1) {
+    clock.advance(MINUTE_MS);
+    await behind.maintain();
+    expect(await behind.isRevoked(own), `minute ${minute}`).toBe(true);
+  }
 });
 
 test("a revoked token is known to a node that reads its list while its clock is an hour ahead, when that is set back", async () => {
