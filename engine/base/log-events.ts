@@ -123,6 +123,7 @@ export const LOG_EVENTS = {
   "stream.housekeeping_failed": "Old copies of events could not be removed.",
   "stream.message_dropped":
     "A message was delivered as often as is allowed and is given up; its work is still due in Postgres.",
+  "stream.message_foreign": "What came over a stream is no message of ours, and is given up.",
   "stream.pull_failed": "Messages could not be fetched from the broker.",
   "validator.not_kept": "A document that has ended two workers could not be kept in DATA_DIR/quarantine.",
   "validator.quarantined":

@@ -172,7 +172,7 @@ export const METRICS = {
   },
   stream_messages_dropped_total: {
     kind: "counter",
-    help: "Messages given up after LIMITS.stream_deliveries_max deliveries; their work is still due in Postgres.",
+    help: "Messages given up after LIMITS.stream_deliveries_max deliveries, or that are none of ours; work is still due in Postgres.",
     labels: ["stream"],
   },
   stream_pending_messages: {

@@ -36,8 +36,19 @@ export function countDropsFromNone(metrics: Metrics): void {
 
 function orDropped(context: DeliveryContext, deliveries: number, after_ms: number): DeliveryOutcome {
   if (deliveries < LIMITS.stream_deliveries_max) return { kind: "again", after_ms };
-  context.metrics.count("stream_messages_dropped_total", { stream: context.stream });
+  countDropped(context);
   context.log.error("stream.message_dropped", { component: context.stream, count: deliveries });
+  return { kind: "dropped" };
+}
+
+function countDropped({ metrics, stream }: DeliveryContext): void {
+  metrics.count("stream_messages_dropped_total", { stream });
+}
+
+/** Gives up what somebody has put on a stream by hand: it would come again for ever, and count as waiting. */
+export function dropForeign(context: DeliveryContext): DeliveryOutcome {
+  countDropped(context);
+  context.log.error("stream.message_foreign", { component: context.stream });
   return { kind: "dropped" };
 }
 

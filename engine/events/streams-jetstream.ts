@@ -27,10 +27,10 @@ import type { Log } from "../base/log.js";
 import type { Metrics } from "../base/metrics.js";
 import type { Json } from "../storage/sql.js";
 import { encodeBody } from "./body.js";
-import { createLanes, deliver, stopOf } from "./delivery.js";
+import { createLanes, deliver, dropForeign, stopOf } from "./delivery.js";
 import type { ConsumerLoop, DeliveryContext } from "./delivery.js";
 import { STREAMS, STREAM_NAMES, durableName } from "./streams.js";
-import type { StreamConsumer, StreamHandler, StreamName, StreamStatus, Streams } from "./streams.js";
+import type { StreamConsumer, StreamHandler, StreamMessage, StreamName, StreamStatus, Streams } from "./streams.js";
 import { backoff, createWake, within } from "./wake.js";
 
 interface JetStreamOptions {
@@ -165,10 +165,15 @@ async function ensureConsumer(
   return broker.client.consumers.get(brokerName(stream), durable);
 }
 
-const decode = (message: JsMsg): { readonly key: string; readonly body: Json } => {
-  const envelope = message.json<{ readonly key: string; readonly body: Json }>();
-  return { key: envelope.key, body: envelope.body };
-};
+/** @returns undefined for what the relay has not published */
+function decode(message: JsMsg): StreamMessage | undefined {
+  try {
+    const envelope = message.json<{ readonly key?: unknown; readonly body?: Json } | null>();
+    return typeof envelope?.key === "string" ? { key: envelope.key, body: envelope.body ?? null } : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 interface Loop extends DeliveryContext, ConsumerLoop {
   readonly broker: () => Promise<Broker>;
@@ -183,7 +188,11 @@ async function handleMessage(loop: Loop, message: JsMsg): Promise<void> {
       message.nak();
       return;
     }
-    const outcome = await deliver({ ...decode(message), deliveries: message.info.deliveryCount }, loop.handler, loop);
+    const decoded = decode(message);
+    const outcome =
+      decoded === undefined
+        ? dropForeign(loop)
+        : await deliver({ ...decoded, deliveries: message.info.deliveryCount }, loop.handler, loop);
     if (outcome.kind === "done") message.ack();
     else if (outcome.kind === "again") message.nak(outcome.after_ms);
     else if (outcome.kind === "dropped") message.term();

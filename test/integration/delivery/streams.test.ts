@@ -1,5 +1,7 @@
 // Goal: both forms of the streams keep the same promises. Method: one suite, run on Postgres and on a real nats-server.
+import { once } from "node:events";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -62,6 +64,8 @@ const program = findNatsServer();
 
 interface NatsBroker extends Broker {
   readonly dataDir: string;
+  /** Publishes octets as they are, as somebody does by hand. */
+  publishRaw(subject: string, text: string): Promise<void>;
   /** Stops the server; the returned function starts it again on the same port. */
   takeAway(): Promise<() => Promise<void>>;
 }
@@ -89,6 +93,13 @@ async function natsBroker(): Promise<NatsBroker> {
       const streams = openJetStream({ url, log: silentLog, metrics, clock: systemClock, ...options });
       undo.push(() => streams.close());
       return { ...streams, metricsText: () => metrics.exposition() };
+    },
+    publishRaw: async (subject, text) => {
+      const { hostname, port, username } = new URL(url);
+      const socket = connect(Number(port), hostname);
+      socket.write(`CONNECT {"verbose":false,"auth_token":"${username}"}\r\n`);
+      socket.end(`PUB ${subject} ${Buffer.byteLength(text)}\r\n${text}\r\n`);
+      await once(socket.resume(), "close");
     },
     restart: async () => {
       const before = server.pid;
@@ -424,6 +435,18 @@ describeNats("streams in JetStream", () => {
     await eventually("the second arrived", () => dispatched.length >= 2 && copies.length >= 2);
     expect(new Set(keysOf(dispatched))).toEqual(new Set(["before", "after"]));
     expect(new Set(keysOf(copies))).toEqual(new Set(["before", "after"]));
+  });
+
+  test("what somebody has put on a stream by hand and is no message is given up at once, counted, and is handed to nobody", async () => {
+    const broker = await natsBroker();
+    const streams = broker.open();
+    const got: StreamDelivery[] = [];
+    await collect(streams, "dispatch", "any", got);
+    for (const text of ["hello", "null", '{"body":{}}']) await broker.publishRaw("kurier.dispatch", text);
+    await streams.publish("dispatch", numbered(1));
+    await whenEmpty(streams, "dispatch");
+    expect(keysOf(got)).toEqual(sortedKeys(1));
+    expect(await streams.metricsText()).toContain('kurier_stream_messages_dropped_total{stream="dispatch"} 3');
   });
 
   test("messages that were acknowledged, and are there again after the server was killed, are removed and handed to nobody", async () => {
