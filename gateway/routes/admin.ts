@@ -67,7 +67,10 @@ interface AdminPorts {
   findReceived(id: ReceivedDocumentId): Promise<OperatorReceivedDetail | undefined>;
   /** Shows a held document to its firm; answers whether it was held. */
   releaseReceived(id: ReceivedDocumentId): Promise<boolean>;
-  streams(): Promise<readonly { readonly stream: string; readonly pending: number; readonly oldestAge_s: number }[]>;
+  /** Null for what nobody knows while their broker is away. */
+  streams(): Promise<
+    readonly { readonly stream: string; readonly pending: number | null; readonly oldestAge_s: number | null }[]
+  >;
   /** Age of the oldest due dispatch in seconds. */
   oldestDue_s(): Promise<number>;
   /** The master keys that have sealed something, oldest first, by ids that tell nothing of them. */
@@ -324,6 +327,7 @@ const operationRows = (ports: AdminPorts): readonly Route[] => [
     method: "GET",
     path: "/streams",
     summary: "Lag of the streams and the oldest due dispatch",
+    description: "pending and oldestAge_s are null while NATS does not answer.",
     responses: list("Streams."),
     handler: async () => {
       const [streams, oldestDue_s] = await Promise.all([ports.streams(), ports.oldestDue_s()]);

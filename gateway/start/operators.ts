@@ -11,6 +11,7 @@ import type { Sandbox } from "../../engine/identity/sandbox.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { errorFields } from "../../engine/base/log.js";
 import type { Log } from "../../engine/base/log.js";
+import { createLags } from "../../engine/events/lags.js";
 import { registersNewFirms } from "../../engine/peppol/discovery/registrations-setup.js";
 import type { RegistrationResult } from "../../engine/peppol/discovery/registrations.js";
 import { censusOfDocuments } from "../../engine/storage/documents/documents.js";
@@ -142,7 +143,7 @@ export function adminRows(
       listReceived: (query) => orTemporary(listOperatorReceived(sql, query)),
       findReceived: (id) => orTemporary(findOperatorReceived(sql, id)),
       releaseReceived: (id) => parts.release(id),
-      streams: () => parts.streams.status(),
+      streams: createLags({ streams: parts.streams, log }),
       masterKeys: () => orTemporary(listMasterKeys(sql)),
       masterKeyId: parts.masterKeyId,
       oldestDue_s: async () => (await orTemporary(censusOfDocuments(sql, clock.now()))).oldestDue_s,

@@ -131,7 +131,7 @@ export const EVENT_LIMITS = {
   stream_poll_ms: 1 * SECOND_MS,
   /** How long one request to the broker is waited for. */
   stream_request_timeout_ms: 5 * SECOND_MS,
-  /** What an exposition of metrics waits for Postgres or a broker; a scrape gives up after 10 s. */
+  /** What metrics wait for Postgres or a broker, and a heartbeat for a broker; a scrape gives up after 10 s. */
   metrics_timeout_ms: 2 * SECOND_MS,
   /** Body of one message; ours have about 100 bytes. */
   stream_message_bytes_max: 16 * KiB,

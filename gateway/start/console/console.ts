@@ -1,5 +1,6 @@
 /** The rows of the console, plugged into the running engine. Without an operators' token there is no console. */
 import { operatorThroughActors } from "../../../actors/operators/operator.js";
+import { createLags } from "../../../engine/events/lags.js";
 import { operatorActor } from "../../../engine/identity/operators/record.js";
 import { createConsoleSessions } from "../../../engine/identity/operators/sessions.js";
 import type { Route } from "../../contract/route.js";
@@ -27,7 +28,8 @@ export function consoleRows(base: Base, parts: Work, { adminToken, isAdminToken 
   const { clock, config, log } = base;
   const { sql, streams, expiries } = parts;
   if (adminToken === undefined) return [];
-  const heartbeat = createHeartbeat({ sql, clock, streams, expiries, environment: config.ENVIRONMENT });
+  const lags = createLags({ streams, log });
+  const heartbeat = createHeartbeat({ sql, clock, lags, expiries, environment: config.ENVIRONMENT });
   const sessions = createConsoleSessions({ sql, clock }, adminToken);
   const session = sessions.find;
   const seen = { ...parts, environment: config.ENVIRONMENT };

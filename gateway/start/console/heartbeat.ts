@@ -4,7 +4,7 @@ import type { Clock } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { PULSES } from "../../../engine/base/metrics.js";
 import type { Pulse } from "../../../engine/base/metrics.js";
-import type { Streams } from "../../../engine/events/streams.js";
+import type { StreamLag } from "../../../engine/events/lags.js";
 import type { NodeFacts } from "../../../engine/identity/nodes/pulse.js";
 import type { Expiry } from "../../../engine/peppol/pki/own-keys.js";
 import { censusOfDocuments } from "../../../engine/storage/documents/documents.js";
@@ -23,7 +23,7 @@ interface HeartbeatPorts {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly environment: string;
-  readonly streams: Pick<Streams, "status">;
+  readonly lags: () => Promise<readonly StreamLag[]>;
   readonly expiries: () => readonly Expiry[];
 }
 
@@ -62,9 +62,9 @@ const certificatesOf = (expiries: readonly Expiry[], now: number): Heartbeat["ce
       days: Math.floor((notAfter - now) / DAY_MS),
     }));
 
-async function gather({ sql, clock, environment, streams, expiries }: HeartbeatPorts): Promise<Heartbeat> {
+async function gather({ sql, clock, environment, lags, expiries }: HeartbeatPorts): Promise<Heartbeat> {
   const now = clock.now();
-  const [census, listed, receivers, endpoints, evidence, reviews, lags] = await orTemporary(
+  const [census, listed, receivers, endpoints, evidence, reviews, streams] = await orTemporary(
     Promise.all([
       censusOfDocuments(sql, now),
       listNodes(sql),
@@ -72,7 +72,7 @@ async function gather({ sql, clock, environment, streams, expiries }: HeartbeatP
       listFailingEndpoints(sql),
       findEvidenceEnd(sql),
       countReviews(sql, new Date(now - LIMITS.held_max_ms)),
-      streams.status(),
+      lags(),
     ]),
   );
   const nodes = listed.map(({ id, facts }) => nodeOf(id, facts));
@@ -83,7 +83,7 @@ async function gather({ sql, clock, environment, streams, expiries }: HeartbeatP
     perSecond: paceOf(nodes),
     documents: [...census.states].map(([state, count]) => ({ state, count })),
     oldestDue_s: census.oldestDue_s,
-    streams: lags,
+    streams,
     receivers: receivers.map(({ oldestAt, ...receiver }) => ({
       ...receiver,
       oldest_s: Math.max(0, (now - oldestAt.getTime()) / 1_000),

@@ -41,7 +41,8 @@ export const HEARTBEAT = z
     documents: listOf({ state: z.string(), count: z.number() }),
     /** Age of the oldest dispatch that is due. */
     oldestDue_s: z.number(),
-    streams: listOf({ stream: z.string(), pending: z.number(), oldestAge_s: z.number() }),
+    /** Null for what nobody knows while their broker is away. */
+    streams: listOf({ stream: z.string(), pending: z.number().nullable(), oldestAge_s: z.number().nullable() }),
     receivers: listOf({ receiver: z.string(), waiting: z.number(), attempts: z.number(), oldest_s: z.number() }),
     webhooks: listOf({ origin: z.string(), failures: z.number(), restUntil: z.string().nullable() }),
     evidence: z.object({ index: z.number(), hash: z.string(), storedAt: z.string().nullable() }).readonly(),
@@ -61,6 +62,8 @@ interface Figure extends Cell {
 }
 
 const text = (value: string): Cell => ({ text: value });
+/** A number that nobody knows for now. */
+const UNKNOWN: Cell = { text: "unknown", tone: "late", isNumber: true };
 const number = (value: number, tone: Tone = "well"): Cell => ({ text: whole(value), tone, isNumber: true });
 
 const whole = (value: number): string => value.toLocaleString("en", { maximumFractionDigits: 0 });
@@ -196,7 +199,11 @@ export const sectionsOf = (beat: Heartbeat): readonly Section[] => [
     id: "streams",
     title: "Streams",
     columns: ["Stream", "Pending", "Oldest"],
-    rows: beat.streams.map(({ stream, pending, oldestAge_s }) => [text(stream), number(pending), ageCell(oldestAge_s)]),
+    rows: beat.streams.map(({ stream, pending, oldestAge_s }) => [
+      text(stream),
+      pending === null ? UNKNOWN : number(pending),
+      oldestAge_s === null ? UNKNOWN : ageCell(oldestAge_s),
+    ]),
     empty: "None.",
   },
   {

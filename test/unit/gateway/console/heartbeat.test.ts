@@ -73,6 +73,17 @@ test.each([
   expect(section({ ...BEAT, certificates }, "certificates")?.rows[0]?.at(-1)?.tone).toBe(tone);
 });
 
+test("a stream of which its broker tells nothing needs a look", () => {
+  const streams = [{ stream: "dispatch", pending: null, oldestAge_s: null }];
+  expect(section({ ...BEAT, streams }, "streams")?.rows).toEqual([
+    [
+      { text: "dispatch" },
+      { text: "unknown", tone: "late", isNumber: true },
+      { text: "unknown", tone: "late", isNumber: true },
+    ],
+  ]);
+});
+
 test("what waits for a person stands in the figures and in its table", () => {
   const beat = { ...BEAT, reviews: { ...BEAT.reviews, onboarding: 2, held: 1 } };
   expect(figure(beat, "wait for a person")).toMatchObject({ text: "3", tone: "late" });
