@@ -67,6 +67,7 @@ export const rulesCommands: readonly Command[] = [
       "Rules take the place of built-in ones only where they have every id of them, or --without names what may be lost;",
       "all others are judged on top, for the documents whose CustomizationID they name, or --customization says.",
       "Unsupported constructs stop the import, named by file and line. Packs live in RULES_DIR.",
+      "A pack that is active is imported again with --activate: the old rules judge until you have agreed to the new ones.",
     ],
     importPack,
   ),

@@ -13,14 +13,14 @@ interface Change {
 const localName = (name: string): string => name.replace(/^\{[^}]*\}/, "");
 
 /** What activating a pack changes, one row for each schema. */
-async function changesOf(id: string): Promise<Change[]> {
+async function changesOf(directory: string, id: string): Promise<Change[]> {
   const [{ loadPack }, { packRules }, { likenesses }, { CUSTOMIZATION }] = await Promise.all([
     import("../../../validators/schematron/release/load.js"),
     import("../../../validators/selection/load-packs.js"),
     import("../../../validators/schematron/release/layers.js"),
     import("../../../validators/selection/builtin.js"),
   ]);
-  const pack = await readable(() => loadPack(rulesDir(), id));
+  const pack = await readable(() => loadPack(directory, id));
   const without = new Set(pack.manifest.without ?? []);
   const found = likenesses(
     pack.schemas.map(({ entry, rules }) => ({
@@ -58,23 +58,42 @@ async function changesOf(id: string): Promise<Change[]> {
 }
 
 /**
- * Shows the changes and activates the pack when the operator agrees.
+ * Shows what activating a pack changes, and asks.
+ * @param directory  the rules directory in which it lies
  * @param agreed  `--yes`: the operator has agreed beforehand
+ * @throws UsageError where nobody is there to agree
  */
-export async function activatePack(id: string, agreed: boolean): Promise<ExitCode> {
-  const { setActive } = await import("../../../validators/schematron/release/load.js");
-  const changes = await changesOf(id);
+export async function isAgreed(directory: string, id: string, agreed: boolean): Promise<boolean> {
+  const changes = await changesOf(directory, id);
   const width = Math.max(...changes.map(({ documents }) => documents.length));
   for (const { documents, change } of changes) print(`${documents.padEnd(width)}  ${change}`);
-  if (!agreed) {
-    const answer = await confirm(`Activate ${id}?`);
-    if (answer === undefined) throw new UsageError(`Nobody is there to agree; repeat with --yes to activate ${id}.`);
-    if (!answer) {
-      print(`${id} stays inactive.`);
-      return EXIT.failed;
-    }
+  if (agreed) return true;
+  const answer = await confirm(`Activate ${id}?`);
+  if (answer === undefined) throw new UsageError(`Nobody is there to agree; repeat with --yes to activate ${id}.`);
+  return answer;
+}
+
+/** Shows the changes and activates the pack when the operator agrees. @param agreed  as for isAgreed */
+export async function activatePack(id: string, agreed: boolean): Promise<ExitCode> {
+  const { setActive } = await import("../../../validators/schematron/release/load.js");
+  if (!(await isAgreed(rulesDir(), id, agreed))) {
+    print(`${id} stays inactive.`);
+    return EXIT.failed;
   }
   await readable(() => setActive(rulesDir(), id, true));
-  print(`${id} is active; running engines take it up within seconds.`);
+  tellActive(id);
   return EXIT.ok;
+}
+
+/** Tells from when on a pack judges. */
+export const tellActive = (id: string): void => {
+  print(`${id} is active; running engines take it up within seconds.`);
+};
+
+/** Whether a pack judges documents now. */
+export async function isInForce(id: string): Promise<boolean> {
+  const { listPacks } = await import("../../../validators/schematron/release/load.js");
+  return listPacks(rulesDir()).some(
+    (pack) => pack.id === id && pack.refusal === undefined && pack.manifest?.active === true,
+  );
 }

@@ -1,11 +1,12 @@
 /** `kurier rules import`: compiles a release and says what it would replace, what it would add and what it lacks. */
 import { parseDay } from "../../../engine/base/dates.js";
 import type { Layer } from "../../../validators/report.js";
+import type { StagedImport } from "../../../validators/schematron/release/import.js";
 import type { Likeness } from "../../../validators/schematron/release/layers.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { ExitCode, ParsedArguments } from "../command.js";
 import { colour, print } from "../terminal.js";
-import { activatePack } from "./activation.js";
+import { activatePack, isAgreed, isInForce, tellActive } from "./activation.js";
 import { idList, readable, rulesDir } from "./directory.js";
 
 const words = (text: string | undefined): string[] | undefined => text?.split(",").map((word) => word.trim());
@@ -47,12 +48,16 @@ export async function importPack(args: readonly string[]): Promise<ExitCode> {
   const from = options.get("mandatory-from");
   if (from !== undefined && parseDay(from) === undefined)
     throw new UsageError("--mandatory-from is a day, YYYY-MM-DD.");
-  const { idOf, importRules } = await import("../../../validators/schematron/release/import.js");
+  const { idOf, stageRules } = await import("../../../validators/schematron/release/import.js");
   const [customizations, without] = [words(options.get("customization")), words(options.get("without"))];
   const id = options.get("id") ?? idOf(source);
   const layers = layersOf(parsed, id);
-  const { manifest, tests, likenesses } = await readable(() =>
-    importRules({
+  const replaces = await isInForce(id);
+  // Imported rules are out of force until they are activated; those that judge now would go out of it in silence.
+  if (replaces && !options.has("activate"))
+    throw new UsageError(`${id} is active: import it with --activate, or under another name with --id.`);
+  const staged = await readable(() =>
+    stageRules({
       source,
       rulesDir: rulesDir(),
       id,
@@ -62,6 +67,33 @@ export async function importPack(args: readonly string[]): Promise<ExitCode> {
       ...(without === undefined ? {} : { without }),
     }),
   );
+  tellImport(staged);
+  const agreed = options.has("yes");
+  try {
+    if (replaces) return (await isAgreed(staged.stage, id, agreed)) ? replacePack(staged) : keepPack(id);
+    staged.place(false);
+  } finally {
+    staged.discard();
+  }
+  if (options.has("activate")) return await activatePack(id, agreed);
+  print(`${id} is imported; activate it with: kurier rules activate ${id}`);
+  return EXIT.ok;
+}
+
+/** The new pack judges from the moment in which the old one does no longer. */
+function replacePack({ manifest, place }: StagedImport): ExitCode {
+  place(true);
+  tellActive(manifest.id);
+  return EXIT.ok;
+}
+
+function keepPack(id: string): ExitCode {
+  print(`${id} stays as it is.`);
+  return EXIT.failed;
+}
+
+/** Says what came with a release. */
+function tellImport({ manifest, tests, likenesses }: StagedImport): void {
   for (const schema of manifest.schemas)
     print(
       `${schema.file}: layer ${schema.layer}, ${schema.patterns} patterns, ${schema.rules} rules, ${schema.asserts} asserts`,
@@ -75,7 +107,4 @@ export async function importPack(args: readonly string[]): Promise<ExitCode> {
       ),
     );
   if (tests.length > 0) print(`${tests.length} files of official tests came with it; kurier rules verify runs them.`);
-  if (options.has("activate")) return activatePack(manifest.id, options.has("yes"));
-  print(`${manifest.id} is imported; activate it with: kurier rules activate ${manifest.id}`);
-  return EXIT.ok;
 }

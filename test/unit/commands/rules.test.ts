@@ -1,5 +1,5 @@
 /** `kurier rules import|list|verify|activate|deactivate`. @source design/interface.md, Command line: rules */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -50,6 +50,28 @@ test("import compiles a release, says what it holds, and activates it when told;
   expect(listed.out).toMatch(/built-in +peppol-billing +3\.0\.21 +mandatory from 2026-08-17/u);
   expect((await rules("deactivate", "house-rules")).code).toBe(0);
   expect((await rules("list")).out).toMatch(/imported +house-rules +inactive/u);
+});
+
+test("rules that are in force stay so while their pack is imported again, until the operator has agreed to the new ones", async () => {
+  const zipOf = (name: string) => place("in force.zip", archiveOf({ "house.sch": HOUSE.replace("HOUSE-01", name) }));
+  const stamp = (): string => readFileSync(join(packs, "in-force", "manifest.json"), "utf8");
+  expect((await rules("import", zipOf("HOUSE-11"), "--activate", "--yes")).code).toBe(0);
+  const [before, listed] = [stamp(), readdirSync(packs)];
+  const again = zipOf("HOUSE-12");
+  expect(await rules("import", again)).toEqual({
+    code: 2,
+    out: "",
+    err: "in-force is active: import it with --activate, or under another name with --id.\n",
+  });
+  const asked = await rules("import", again, "--activate");
+  expect([asked.code, asked.err]).toEqual([2, "Nobody is there to agree; repeat with --yes to activate in-force.\n"]);
+  expect([stamp(), readdirSync(packs)]).toEqual([before, listed]);
+  const done = await rules("import", again, "--activate", "--yes");
+  expect([done.code, done.err]).toEqual([0, ""]);
+  expect(done.out).toContain("in-force is active; running engines take it up within seconds.\n");
+  expect((await rules("list")).out).toMatch(/imported +in-force +active/u);
+  expect([stamp() === before, readdirSync(packs)]).toEqual([false, listed]);
+  expect((await rules("deactivate", "in-force")).code).toBe(0);
 });
 
 describe("import refuses by name and place, and leaves nothing behind", () => {

@@ -5,7 +5,7 @@
  * RULES_DIR/<id>/manifest.json, <n>.rules.js, sources/… — the directory belongs to the operator: who can write there
  * decides what runs here.
  */
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, posix } from "node:path";
 import type { Layer } from "../../report.js";
 import { compileSchema, COMPILER_VERSION } from "../compile/compile.js";
@@ -42,13 +42,26 @@ export type ImportOptions = {
   readonly without?: readonly string[];
 };
 
-export type ImportResult = {
+type ImportFound = {
   readonly manifest: Manifest;
-  readonly directory: string;
   /** The built-in rules that the schemas look like, and what they lack of them. */
   readonly likenesses: readonly Likeness[];
   /** Official tests found in the release, by file, for `verifyTests`. */
   readonly tests: readonly { readonly file: string; readonly tests: readonly EmbeddedTest[] }[];
+};
+
+export type ImportResult = ImportFound & { readonly directory: string };
+
+/** A release that lies beside the packs, where no thread looks, until it takes its place among them. */
+export type StagedImport = ImportFound & {
+  /** A rules directory with this pack alone. */
+  readonly stage: string;
+  /**
+   * Takes the place of the pack of that id, as active or not. @returns its directory
+   */
+  readonly place: (active: boolean) => string;
+  /** Takes away what lies there still. Safe to repeat, and after `place`. */
+  readonly discard: () => void;
 };
 
 /** A schema compiled in memory. */
@@ -59,6 +72,12 @@ export type CompiledSchema = { readonly file: string; readonly schema: Schema; r
  *   release cannot be read. Nothing is written in that case.
  */
 export function importRules(options: ImportOptions): ImportResult {
+  const { manifest, likenesses: found, tests, place } = stageRules(options);
+  return { manifest, directory: place(false), likenesses: found, tests };
+}
+
+/** As `importRules`, up to the moment in which the pack takes its place. */
+export function stageRules(options: ImportOptions): StagedImport {
   const files = readRelease(options.source);
   const schemas = compiledInTime(files, options);
   if (schemas.length === 0) throw new ReleaseError(`${basename(options.source)} holds no Schematron schema`);
@@ -100,7 +119,7 @@ export function importRules(options: ImportOptions): ImportResult {
       .filter((file) => /\.xsd$/i.test(file.path))
       .map((file) => ({ file: file.path, namespace: targetNamespace(file) })),
   };
-  return { manifest, directory: writePack(options.rulesDir, manifest, schemas, kept), likenesses: found, tests };
+  return { manifest, likenesses: found, tests, ...writePack(options.rulesDir, manifest, schemas, kept) };
 }
 
 /** The largest release there is takes three seconds; one that never ends must not hang the command. */
@@ -188,33 +207,61 @@ const targetNamespace = (file: ReleaseFile): string =>
 /** The bytes are on the disk before the pack has its name: a power loss leaves no pack of empty files. */
 const SYNCED = { flush: true } as const;
 
-/** Writes beside the place and moves there, so that a reader sees the old pack or the new one, never half of one. */
+/** A stage that is so much older than another is of an import that was killed: one takes a minute at the most. */
+const STAGE_DEAD_MS = 3_600_000;
+
+/** Takes away what imports that were killed have left. */
+function removeDeadStages(rulesDir: string, stage: string, id: string): void {
+  const now = statSync(stage).mtimeMs;
+  for (const name of readdirSync(rulesDir)) {
+    const path = join(rulesDir, name);
+    if (!name.startsWith(`.${id}-`) || path === stage) continue;
+    const madeAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? now;
+    if (now - madeAt > STAGE_DEAD_MS) rmSync(path, { recursive: true, force: true });
+  }
+}
+
+/** Writes beside the place: a reader sees the old pack until it is set aside for the new one, never half of one. */
 function writePack(
   rulesDir: string,
   manifest: Manifest,
   schemas: readonly CompiledSchema[],
   sources: readonly ReleaseFile[],
-): string {
+): Pick<StagedImport, "stage" | "place" | "discard"> {
+  const { id } = manifest;
   mkdirSync(rulesDir, { recursive: true, mode: 0o755 });
-  const directory = join(rulesDir, manifest.id);
-  const temporary = mkdtempSync(join(rulesDir, `.${manifest.id}-`));
+  const stage = mkdtempSync(join(rulesDir, `.${id}-`));
+  const draft = join(stage, id);
+  const discard = (): void => {
+    rmSync(stage, { recursive: true, force: true });
+  };
   try {
-    schemas.forEach(({ compiled }, index) =>
-      writeFileSync(join(temporary, `${index}.rules.js`), compiled.code, SYNCED),
-    );
+    removeDeadStages(rulesDir, stage, id);
+    mkdirSync(draft);
+    schemas.forEach(({ compiled }, index) => writeFileSync(join(draft, `${index}.rules.js`), compiled.code, SYNCED));
     for (const source of sources) {
-      const path = join(temporary, "sources", ...source.path.split("/"));
+      const path = join(draft, "sources", ...source.path.split("/"));
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, source.bytes, SYNCED);
     }
-    writeManifest(temporary, manifest);
-    rmSync(directory, { recursive: true, force: true });
-    renameSync(temporary, directory);
+    writeManifest(draft, manifest);
   } catch (error) {
-    rmSync(temporary, { recursive: true, force: true });
+    discard();
     throw error;
   }
-  return directory;
+  const place = (active: boolean): string => {
+    const directory = join(rulesDir, id);
+    try {
+      writeManifest(draft, { ...manifest, active });
+      // Two names, and nothing between: to remove a large pack takes so long that threads would judge without it.
+      if (existsSync(directory)) renameSync(directory, join(stage, "before"));
+      renameSync(draft, directory);
+    } finally {
+      discard();
+    }
+    return directory;
+  };
+  return { stage, place, discard };
 }
 
 /** Replaces the manifest of a pack at once: a reader sees the old one or the new one. */

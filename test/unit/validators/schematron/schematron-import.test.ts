@@ -1,10 +1,20 @@
 // Goal: a release is imported whole or not at all, and nothing runs whose hash, sources or compiler version differ.
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32, deflateRawSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { importRules } from "../../../../validators/schematron/release/import.js";
+import { importRules, stageRules } from "../../../../validators/schematron/release/import.js";
 import {
   listPacks,
   loadActivePacks,
@@ -13,6 +23,7 @@ import {
   recompilePack,
   setActive,
 } from "../../../../validators/schematron/release/load.js";
+import type { LoadedSchema } from "../../../../validators/schematron/release/load.js";
 import { manifestSchema } from "../../../../validators/schematron/release/manifest.js";
 import { sharedIds, verifyRules, verifyTests } from "../../../../validators/schematron/release/verify.js";
 import { loadXsd } from "../../../../validators/schematron/release/xsd.js";
@@ -46,6 +57,9 @@ function writeRelease(directory: string, files: Readonly<Record<string, string>>
   }
   return source;
 }
+
+const idsOf = (schemas: readonly LoadedSchema[]): string[] =>
+  schemas.flatMap(({ rules }) => rules.catalogue.map(({ id }) => id));
 
 type ZipEntry = { name: string; content: Buffer; method?: number; flags?: number; size?: number; checksum?: number };
 
@@ -190,6 +204,37 @@ describe("import", () => {
       expect(tests.flatMap((file) => verifyTests(sets, file.tests, documentOf))).toEqual([
         "test 3: NEW-01 did not fire",
       ]);
+    });
+  });
+});
+
+describe("a pack takes its place", () => {
+  test("a staged release is read by nobody before it takes the place of the pack of its id, and nothing else of it is left", () => {
+    withRulesDir((directory) => {
+      const rulesDir = join(directory, "rules");
+      importRules({ source: writeRelease(directory), rulesDir, id: "p" });
+      setActive(rulesDir, "p", true);
+      const source = writeRelease(directory, { "rules/NEW.sch": schema("NEW-02") });
+      const ids = (): string[] => loadActivePacks(rulesDir).flatMap(({ schemas }) => idsOf(schemas));
+      const { stage, place, discard } = stageRules({ source, rulesDir, id: "p" });
+      expect([ids(), idsOf(loadPack(stage, "p").schemas)]).toEqual([
+        ["NEW-01", "C"],
+        ["NEW-02", "C"],
+      ]);
+      place(true);
+      discard();
+      expect([ids(), readdirSync(rulesDir)]).toEqual([["NEW-02", "C"], ["p"]]);
+    });
+  });
+
+  test("what an import that was killed has left goes with a later one of its id, that of one under way stays", () => {
+    withRulesDir((directory) => {
+      const rulesDir = join(directory, "rules");
+      const stages = [".p-killed", ".p-underway", ".other-killed"];
+      for (const name of stages) mkdirSync(join(rulesDir, name, "p"), { recursive: true });
+      for (const name of [".p-killed", ".other-killed"]) utimesSync(join(rulesDir, name), 1_000, 1_000);
+      importRules({ source: writeRelease(directory), rulesDir, id: "p" });
+      expect(readdirSync(rulesDir)).toEqual([".other-killed", ".p-underway", "p"]);
     });
   });
 });
