@@ -12,6 +12,7 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import { createLog } from "../../../engine/base/log.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
 import { freshDatabase } from "../../support/database/postgres.js";
+import { hasTerminals, startInTerminal } from "../../support/engines/closing-terminal.js";
 import { freePort, killEverythingOn, PROJECT } from "../../support/engines/process.js";
 import { eventually } from "../../support/eventually.js";
 import { giveDevelopmentPki } from "../../support/peppol/development-pki.js";
@@ -27,8 +28,16 @@ afterEach(async () => {
 
 const FULL = "/dev/full";
 
-/** Starts `kurier serve` and waits until it is ready. @param output  where its log goes. Default a pipe without a reader */
-async function startLogging(output?: string): Promise<ChildProcess> {
+interface Prepared {
+  readonly dataDir: string;
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Waits until it serves. */
+  readonly ready: () => Promise<void>;
+}
+
+/** What `kurier serve` needs, and how it is called. */
+async function prepareServe(): Promise<Prepared> {
   const dataDir = mkdtempSync(join(tmpdir(), "kurier-output-"));
   const db = await freshDatabase();
   undo.push(async () => {
@@ -39,25 +48,34 @@ async function startLogging(output?: string): Promise<ChildProcess> {
   await giveDevelopmentPki(dataDir);
   const [port, adminPort] = [await freePort(), await freePort()];
   const { PATH = "", HOME = "" } = process.env;
-  const serve = [process.execPath, join(PROJECT, "gateway/kurier.mjs"), "serve"];
-  const words = output === undefined ? serve : ["/bin/sh", "-c", 'exec "$@" >"$0"', output, ...serve];
-  const child = spawn(words[0] ?? "", words.slice(1), {
+  return {
+    dataDir,
+    words: [process.execPath, join(PROJECT, "gateway/kurier.mjs"), "serve"],
     env: {
       ...{ PATH, HOME, DATA_DIR: dataDir, PORT: String(port), ADMIN_PORT: String(adminPort), LOG_LEVEL: "debug" },
       ...{ DATABASE_URL: db.url, NATS_URL: "embedded", VALIDATOR_THREADS: "1", ENVIRONMENT: "sandbox" },
     },
-    stdio: ["ignore", "pipe", "ignore"],
-  });
+    ready: async () => {
+      await eventually("the engine is ready", async () =>
+        fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
+          ({ status }) => status === 200,
+          () => false,
+        ),
+      );
+    },
+  };
+}
+
+/** Starts `kurier serve` and waits until it is ready. @param output  where its log goes. Default a pipe without a reader */
+async function startLogging(output?: string): Promise<ChildProcess> {
+  const { words: serve, env, ready } = await prepareServe();
+  const words = output === undefined ? serve : ["/bin/sh", "-c", 'exec "$@" >"$0"', output, ...serve];
+  const child = spawn(words[0] ?? "", words.slice(1), { env, stdio: ["ignore", "pipe", "ignore"] });
   if (output === undefined) {
     await new Promise((resolve) => child.stdout.once("data", resolve));
     child.stdout.destroy();
   }
-  await eventually("the engine is ready", async () =>
-    fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
-      ({ status }) => status === 200,
-      () => false,
-    ),
-  );
+  await ready();
   return child;
 }
 
@@ -83,6 +101,20 @@ describe("a log that nobody can take", () => {
     child.kill("SIGHUP");
     expect(await ended(child)).toEqual([0, null]);
   });
+
+  test.skipIf(!hasTerminals)(
+    "an engine in a terminal drains and ends well when that is closed, without a stack or a dump of its memory",
+    async () => {
+      const { dataDir, words, env, ready } = await prepareServe();
+      const terminal = startInTerminal(words, { folder: dataDir, env, isLed: true });
+      undo.push(() => {
+        terminal.close();
+      });
+      await ready();
+      terminal.close();
+      expect(await terminal.ended()).toEqual({ code: 0, errors: "" });
+    },
+  );
 });
 
 describe("lines of the log", () => {

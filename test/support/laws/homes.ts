@@ -34,11 +34,11 @@ const EXPRESSION_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   // The native module reads one variable when it loads; nothing else is read or written there.
   [/^process\.env$/, /^(engine\/base\/config|gateway\/http\/uws-binding)\.ts$/],
   // Only the program itself ends, and only it listens to signals; the embedded programs are ended when it ends,
-  // and the log is written to its end.
+  // the log is written to its end, and a terminal that is gone is let go.
   [/^process\.(exit|exitCode|abort)$/, /^gateway\/(cli|commands\/serve)\.ts$/],
   [
     /^process\.(on|once|off|kill)$/,
-    /^gateway\/commands\/serve\.ts$|^engine\/(embedded\/|base\/files\/standard-output\.ts$)/,
+    /^gateway\/commands\/(serve|terminal)\.ts$|^engine\/(embedded\/|base\/files\/standard-output\.ts$)/,
   ],
   [/^process\.(pid|ppid)$/, /^engine\/(embedded|identity\/sandbox|peppol\/pki\/development)|^gateway\/start\//],
   [/^process\.(stdin|stdout|stderr)$/, /^gateway\/commands\/terminal\.ts$/],

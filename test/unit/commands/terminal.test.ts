@@ -1,15 +1,88 @@
 /** What the `kurier` program does where nobody reads what it writes. */
 import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { buildIfNeeded } from "../../../deploy/build.mjs";
-import { PROJECT } from "../../support/engines/process.js";
+import { EXIT } from "../../../gateway/commands/command.js";
+import type { Heartbeat } from "../../../gateway/web/console/heartbeat.js";
+import { hasTerminals, startInTerminal } from "../../support/engines/closing-terminal.js";
+import { killEverythingOn, PROJECT } from "../../support/engines/process.js";
+import { eventually } from "../../support/eventually.js";
+import { kurier } from "./kurier.js";
+
+const BEAT: Heartbeat = {
+  at: "2026-11-22T12:00:00.000Z",
+  environment: "production",
+  perSecond: { requests: 0, accepted: 0, received: 0, attempts: 0, delivered: 0, events: 0 },
+  oldestDue_s: 0,
+  ...{ nodes: [], documents: [], streams: [], receivers: [], webhooks: [], certificates: [] },
+  evidence: { index: 0, hash: "ab".repeat(32), storedAt: null },
+  reviews: { registrations: 0, whiteLabel: 0, onboarding: 0, held: 0 },
+};
+const KURIER = join(PROJECT, "gateway/kurier.mjs");
+
+let folder: string;
+let looks: number;
+const engine = createServer((_, answer) => {
+  looks += 1;
+  answer.setHeader("content-type", "application/json").end(JSON.stringify(BEAT));
+});
+beforeEach(async () => {
+  await buildIfNeeded();
+  folder = mkdtempSync(join(tmpdir(), "kurier-top-"));
+  looks = 0;
+  engine.listen(0, "127.0.0.1");
+  await once(engine, "listening");
+});
+afterEach(async () => {
+  killEverythingOn(folder);
+  engine.close();
+  engine.closeAllConnections();
+  await once(engine, "close");
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const words = (): readonly string[] => ["top", `--url=http://127.0.0.1:${(engine.address() as AddressInfo).port}`];
+const surroundings = (): Readonly<Record<string, string>> => ({ DATA_DIR: folder, ADMIN_TOKEN: "t".repeat(43) });
+
+test.skipIf(!hasTerminals).each([
+  ["that tells it so", true, 129, ""],
+  [
+    "that tells it nothing",
+    false,
+    EXIT.failed,
+    "Standard output takes nothing more (EIO): the command goes on, and what it says is lost.\n",
+  ],
+])("kurier top ends without a stack with the terminal in which it runs, one %s", async (_, isLed, code, errors) => {
+  const terminal = startInTerminal([process.execPath, KURIER, ...words()], { folder, env: surroundings(), isLed });
+  try {
+    await eventually("it has looked again", () => looks > 1 && terminal.shown().includes("Nodes"));
+  } finally {
+    terminal.close();
+  }
+  expect(await terminal.ended()).toEqual({ code, errors });
+});
+
+test.skipIf(!existsSync("/dev/full"))("kurier top ends where what shows it takes nothing more", async () => {
+  const atTerminal = "--import=data:text/javascript,process.stdout.isTTY=true";
+  expect(await kurier(words(), { full: ["out"], env: { ...surroundings(), NODE_OPTIONS: atTerminal } })).toEqual({
+    code: EXIT.failed,
+    out: "",
+    err: "Standard output takes nothing more (ENOSPC): the command goes on, and what it says is lost.\n",
+  });
+  expect(looks).toBe(1);
+});
 
 const run = promisify(execFile);
 
 test.each(["--help", "env"])("kurier %s ends well and says nothing more when its reader has gone", async (words) => {
-  await buildIfNeeded();
   // `true` has gone before Node has started; bash then tells how the program before it ended.
   const line = `"${process.execPath}" gateway/kurier.mjs ${words} | true; exit "\${PIPESTATUS[0]}"`;
   const { stderr } = await run("bash", ["-c", line], { cwd: PROJECT });
