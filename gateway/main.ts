@@ -124,9 +124,10 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   const adminToken = config.ADMIN_TOKEN ?? sandbox?.admin.token;
   if (adminToken === undefined) log.warn("admin.closed");
 
-  let draining = false;
+  // Who waits for it sends clients here, or stops the next engine: until the last part stands a start may still fail.
+  let stage: "starting" | "serving" | "stopping" = "starting";
   const isServable = createReadiness(database.sql, clock);
-  const isReady = async (): Promise<boolean> => !draining && isServable();
+  const isReady = async (): Promise<boolean> => stage === "serving" && isServable();
   const drainReadiness_ms =
     options.drainReadiness_ms ?? (config.ENVIRONMENT === "production" ? LIMITS.drain_readiness_ms : 0);
   const ports: PipelinePorts = {
@@ -170,6 +171,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
     metrics.set("http_requests_in_flight", {}, server.inFlight());
   });
   await parts.dispatch();
+  stage = "serving";
   log.info("engine.ready", { host: config.HOST, port: server.port });
   return {
     publicUrl,
@@ -178,8 +180,8 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
     streams: form,
     server: server.form,
     stop: async () => {
-      const isFirst = !draining;
-      draining = true;
+      const isFirst = stage === "serving";
+      stage = "stopping";
       if (isFirst) {
         log.info("engine.stopping");
         await delay(drainReadiness_ms);
