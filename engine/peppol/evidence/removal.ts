@@ -15,6 +15,7 @@ import type { EvidenceRef } from "../../storage/evidence/store.js";
 import {
   buryEvidence,
   deleteBuried,
+  evidenceClock,
   evidenceFloor,
   forgetLeftovers,
   lastTombstone,
@@ -51,9 +52,10 @@ export async function removeOldEvidence(ports: RemovalPorts, options: RemovalOpt
   const faults: AuditFault[] = [];
   let entries = 0;
   while (faults.length === 0 || options.despiteFaults === true) {
-    const last = await lastExpired(ports);
+    const floor = await evidenceFloor(ports.sql);
+    const last = await lastExpired(ports, floor.index);
     if (last === undefined) break;
-    const proof = await prove(ports, last);
+    const proof = await prove(ports, floor, last);
     faults.push(...proof.faults);
     if (proof.faults.length > 0 && options.despiteFaults !== true) break;
     if (options.dry !== true && !(await bury(ports, proof))) break;
@@ -65,9 +67,13 @@ export async function removeOldEvidence(ports: RemovalPorts, options: RemovalOpt
   return { entries, objects: await removeObjects(ports), faults };
 }
 
-/** The last entry of the oldest that may all go, LIMITS.evidence_buried_at_once at most; undefined when none may. */
-async function lastExpired({ sql, now }: RemovalPorts): Promise<EvidenceEntry | undefined> {
-  const { index: floor } = await evidenceFloor(sql);
+/**
+ * The last entry of the oldest behind the floor that may all go, LIMITS.evidence_buried_at_once at most; undefined when
+ * none may. What one of the two clocks still keeps is kept: either may be wrong, and nothing takes a tombstone back.
+ */
+async function lastExpired(ports: RemovalPorts, floor: number): Promise<EvidenceEntry | undefined> {
+  const { sql } = ports;
+  const now = Math.min(ports.now, await evidenceClock(sql));
   const isExpired = ({ object }: EvidenceEntry): boolean => isEvidenceRef(object) && retainedUntil(object) <= now;
   let last: EvidenceEntry | undefined;
   for (let after = floor; after < floor + LIMITS.evidence_buried_at_once;) {
@@ -87,8 +93,12 @@ interface Proof {
   readonly faults: readonly AuditFault[];
 }
 
-async function prove(ports: RemovalPorts, last: EvidenceEntry): Promise<Proof> {
-  const floor = await evidenceFloor(ports.sql);
+/** @param floor  that behind which `last` was looked for: a tombstone that came meanwhile refuses this one */
+async function prove(
+  ports: RemovalPorts,
+  floor: { readonly index: number; readonly hash: string },
+  last: EvidenceEntry,
+): Promise<Proof> {
   const hashes = createHash("sha256");
   // Bounded by LIMITS.evidence_buried_at_once: an entry has one object, and refers to one other at most.
   const objects = new Set<EvidenceRef>();

@@ -65,6 +65,12 @@ export async function evidenceFloor(sql: Sql): Promise<{ readonly index: number;
   return row === undefined ? { index: 0, hash: CHAIN_START } : { index: Number(row.index), hash: row.hash };
 }
 
+/** What the database's clock says: without its word nothing is ten years old. */
+export async function evidenceClock(sql: Sql): Promise<Instant> {
+  const [row] = await sql<{ readonly now: Date }[]>`select now() as now`;
+  return row?.now.getTime() ?? 0;
+}
+
 /** Tombstones behind an entry, in order. */
 export async function listTombstones(
   sql: Sql,
@@ -125,7 +131,7 @@ export interface Leftover {
   readonly neededUntil: Instant;
 }
 
-/** @returns false when the chain is not what the tombstone says, or another process was quicker */
+/** @returns false when the chain is not what the tombstone says, an entry is too young, or others were quicker */
 export async function buryEvidence(
   sql: Sql,
   tombstone: KeptTombstone,
@@ -157,12 +163,16 @@ export async function buryEvidence(
   return answer?.buried ?? false;
 }
 
-/** Deletes a batch of the entries that are under a tombstone. @returns how many */
+/**
+ * Deletes a batch of the entries that are under a tombstone. One that came too early, from a clock that was ahead,
+ * takes nothing young with it, and holds nothing up.
+ * @returns how many
+ */
 export async function deleteBuried(sql: Sql): Promise<number> {
   const result = await sql`
     delete from evidence where index in (
       select index from evidence
-      where index <= (select max(last_index) from evidence_tombstone)
+      where index <= (select max(last_index) from evidence_tombstone) and stored_at < now() - interval '10 years'
       order by index limit ${LIMITS.sweep_batch} for update skip locked
     )`;
   return result.count;

@@ -17,6 +17,7 @@ import type { EvidenceEntry } from "../../../engine/storage/evidence/evidence.js
 import { evidencePlace, EvidenceStoreFailure } from "../../../engine/storage/evidence/store.js";
 import type { EvidenceStore } from "../../../engine/storage/evidence/store.js";
 import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
+import { buryEvidence } from "../../../engine/storage/evidence/tombstones.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
 import { openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
@@ -173,12 +174,15 @@ test("a removal that was broken off at the store goes on where it stood", async 
   expect(await audit()).toMatchObject({ removed: old, faults: [] });
 });
 
-/** A pool on which something happens once, just before the first statement that has these words. */
-const overtaken = (words: string, work: () => Promise<unknown>): Sql => {
+/** A pool on which something happens once, just before a statement that has these words, the first unless told. */
+const overtaken = (words: string, work: () => Promise<unknown>, nth = 1): Sql => {
   let other: Promise<unknown> | undefined;
+  let seen = 0;
   return new Proxy(engine.db.sql, {
     apply: (sql, _, given: [TemplateStringsArray, ...never[]]) => {
       if (!Array.isArray(given[0]) || !given[0].join("").includes(words)) return sql(...given);
+      seen += 1;
+      if (seen < nth) return sql(...given);
       return (async () => {
         await (other ??= work());
         return sql(...given);
@@ -212,6 +216,48 @@ test("the database refuses to delete evidence without a tombstone, and young evi
   await expect(sql`delete from evidence where index = ${kept.length}`).rejects.toThrow("evidence is never changed");
   await expect(sql`update evidence set outcome = 'x'`).rejects.toThrow("evidence is never changed");
   await expect(sql`update evidence_tombstone set faults = 1`).rejects.toThrow("never changed");
+});
+
+/** Long enough for everything that was stored today to be past its retention. */
+const CLOCK_AHEAD_MS = 11 * 366 * 86_400_000;
+const DELETES_BURIED = "delete from evidence where index in";
+const brokenOff = (): Promise<never> => Promise.reject(new Error("The process was killed."));
+
+test("a clock that is years ahead ends no evidence before its time, and the chain that must be kept still proves itself", async () => {
+  const old = await oldEntries();
+  const removal = await removeOldEvidence({ ...portsOf(), now: systemClock.now() + CLOCK_AHEAD_MS });
+  expect(removal).toEqual({ entries: old, objects: oldFiles.length, faults: [] });
+  expect(await audit()).toMatchObject({ entries: kept.length - old, removed: old, faults: [] });
+});
+
+test("the database takes no tombstone over an entry that is younger than ten years, whoever brings it", async () => {
+  const { sql } = engine.db;
+  const entries = await listEvidence(sql, { after: 0, limit: 100 });
+  const [first, young] = [entries[0], entries.at(-1)];
+  if (first === undefined || young === undefined) throw new Error("there is no evidence");
+  const said = {
+    ...{ first: 1, last: young.index, previousHash: first.previousHash, lastHash: young.hash, faults: 0 },
+    ...{ entriesSha256: young.hash, previousTombstone: young.hash, storedFrom: 0, storedTo: 0, provedAt: 0 },
+  };
+  const seal = { hash: young.hash, sealKeyId: "key", seal: Buffer.from("seal") };
+  expect(await buryEvidence(sql, { ...said, ...seal }, [])).toBe(false);
+});
+
+test("under a tombstone that came too early what is old goes, and what is young stays until its time", async () => {
+  const old = await oldEntries();
+  await expect(removeOldEvidence({ ...portsOf(), sql: overtaken(DELETES_BURIED, brokenOff) })).rejects.toThrow();
+  await replica`update evidence_tombstone set last_index = ${kept.length}`;
+  expect(await removeOldEvidence(portsOf())).toMatchObject({ objects: oldFiles.length, faults: [] });
+  expect([await oldEntries(), await allEntries()]).toEqual([0, kept.length - old]);
+});
+
+test("a removal that finds its entries under the tombstone of another makes none of its own, and the other's is whole", async () => {
+  const old = await oldEntries();
+  const other = () =>
+    removeOldEvidence({ ...portsOf(), sql: overtaken(DELETES_BURIED, brokenOff) }).catch(() => undefined);
+  const sql = overtaken("from evidence_tombstone order by last_index desc", other, 2);
+  expect(await removeOldEvidence({ ...portsOf(), sql })).toMatchObject({ faults: [] });
+  expect(await audit()).toMatchObject({ entries: kept.length - old, removed: old, faults: [] });
 });
 
 test("a tombstone that was changed, forged or taken away is found", async () => {

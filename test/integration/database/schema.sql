@@ -1992,6 +1992,10 @@ begin
   if v.first_index <> coalesce(v_before.last_index, 0) + 1
     or not exists (select 1 from evidence as e where e.index = v.first_index and e.previous_hash = v.previous_hash)
     or not exists (select 1 from evidence as e where e.index = v.last_index and e.hash = v.last_hash)
+    or exists (
+      select 1 from evidence as e
+      where e.index between v.first_index and v.last_index and e.stored_at >= now() - interval '10 years'
+    )
   then return false; end if;
   insert into evidence_tombstone select v.*;
   insert into evidence_leftover (object, is_shared, needed_until)
