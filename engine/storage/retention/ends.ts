@@ -33,7 +33,7 @@ export const SWEPT = {
   document: archived("its acceptance, when it has ended and its evidence and every status about it are gone"),
   received_document: archived("its receipt, when its evidence is gone"),
   exchange: archived("the exchange"),
-  usage_month: archived("the month"),
+  usage_month: archived("the end of the month"),
   registration_operation: ended("its end"),
   white_label_operation: ended("its end, when no participant rests on it; one that nobody vouches for is ended"),
   onboarding_request: ended("its last change, unless it is active"),

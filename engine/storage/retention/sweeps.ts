@@ -81,8 +81,10 @@ const SWEEPS: Readonly<Record<SweptTable, Sweep>> = {
     remove: removeFrom("exchange"),
   },
   usage_month: {
+    // A month is named by its first day, and what was used on its last one is kept as long.
     due: (sql, before) => sql`
-      select d.firm_id, d.month from usage_month as d where d.month < ${before}::timestamptz::date order by d.month`,
+      select d.firm_id, d.month from usage_month as d
+      where d.month < (${before}::timestamptz - interval '1 month')::date order by d.month`,
     remove: (sql, due) => sql`
       with gone as (delete from usage_month where (firm_id, month) in (${due}) returning 1)
       select count(*)::integer as gone from gone`,

@@ -112,6 +112,21 @@ describe("rows whose time has come", () => {
     expect(await Promise.all(parts.map(countOf))).toEqual([0, 0, 0, 0, 0]);
   });
 
+  test.each(["2026-12-31T12:00:00Z", "2028-02-28T23:30:00Z", "2038-01-30T08:00:00Z"])(
+    "on %s the usage of a month is there as long as a day of it is kept",
+    async (instant) => {
+      const clock = { ...systemClock, now: () => Date.parse(instant) };
+      const lastDay = new Date(clock.now() - LIMITS.archive_kept_ms + DAY_MS);
+      const month = `${lastDay.toISOString().slice(0, 7)}-01`;
+      const firmId = randomUUID();
+      await rows.add("usage_month", now, { firm_id: firmId, month });
+      await sweepRows({ sql: db.sql, clock });
+      expect(await db.sql`select 1 from usage_month where firm_id = ${firmId}`).toHaveLength(1);
+      await sweepRows({ sql: db.sql, clock: { ...clock, now: () => clock.now() + 63 * DAY_MS } });
+      expect(await db.sql`select 1 from usage_month where firm_id = ${firmId}`).toHaveLength(0);
+    },
+  );
+
   test.each(["inbound_status", "received_document"] as const)("a duty goes with its %s", async (table) => {
     const at = now - LIMITS.archive_kept_ms - DAY_MS;
     const id = idAt(at);
