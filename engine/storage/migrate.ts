@@ -103,14 +103,16 @@ function readFiles(directory: string): MigrationFile[] {
   return files;
 }
 
-const isUndefinedTable = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && error.code === "42P01";
+/** SQLSTATE of a table, and of a column, that the schema does not have yet. */
+const UNDEFINED = ["42P01", "42703"];
+const isUnknownHere = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && UNDEFINED.includes(String(error.code));
 
 async function readApplied(sql: Sql): Promise<readonly AppliedRow[]> {
   try {
     return await sql<AppliedRow[]>`select number, name, checksum, applied_at from schema_migration order by number`;
   } catch (error) {
-    if (isUndefinedTable(error)) return [];
+    if (isUnknownHere(error)) return [];
     throw error;
   }
 }
@@ -161,6 +163,24 @@ async function checkServer(sql: Sql): Promise<void> {
 const EPOCH = 4_294_967_296;
 
 /**
+ * Places that the database holds and its server has not counted up to, none where the count is the database's own:
+ * those of readers; those in which subscriptions begin, which are told of nothing that is before; and those of events,
+ * which clients hold. Each is found by an index.
+ */
+const PLACES_AHEAD = `
+  select transaction_id as place from feed_consumer
+    where transaction_id >= pg_snapshot_xmax(pg_current_snapshot())
+  union all
+  select pg_snapshot_xmax(seen_from) from webhook_subscription
+    where pg_snapshot_xmax(seen_from) > pg_snapshot_xmax(pg_current_snapshot())
+  union all
+  select transaction_id from document_event
+    where (feed or kind = 'document.queued') and transaction_id >= pg_snapshot_xmax(pg_current_snapshot())
+  union all
+  select feed_transaction_id from received_document
+    where feed_position is not null and feed_transaction_id >= pg_snapshot_xmax(pg_current_snapshot())`;
+
+/**
  * Whether the server counts transactions from behind what the database holds. Events have their places by the
  * transactions that told them; a copy made row by row has the places and not the count, and every reader of the feed
  * would wait behind a place for what is counted before it.
@@ -168,11 +188,11 @@ const EPOCH = 4_294_967_296;
 async function countedBehind(sql: Sql): Promise<{ readonly next: string; readonly place: string } | undefined> {
   try {
     const [row] = await sql<{ readonly next: string; readonly place: string }[]>`
-      select pg_snapshot_xmax(pg_current_snapshot())::text as next, transaction_id::text as place from feed_consumer
-      where transaction_id >= pg_snapshot_xmax(pg_current_snapshot()) order by transaction_id desc limit 1`;
+      select pg_snapshot_xmax(pg_current_snapshot())::text as next, ahead.place::text as place
+      from (${sql.unsafe(PLACES_AHEAD)}) as ahead order by ahead.place desc limit 1`;
     return row;
   } catch (error) {
-    if (isUndefinedTable(error)) return undefined;
+    if (isUnknownHere(error)) return undefined;
     throw error;
   }
 }
@@ -181,12 +201,10 @@ async function countedBehind(sql: Sql): Promise<{ readonly next: string; readonl
 async function appliedAndSeen(sql: Sql): Promise<readonly (AppliedRow & { readonly seen: boolean })[]> {
   try {
     return await sql<(AppliedRow & { readonly seen: boolean })[]>`
-      select number, name, checksum, applied_at, not exists (
-        select 1 from feed_consumer where transaction_id >= pg_snapshot_xmax(pg_current_snapshot())
-      ) as seen
+      select number, name, checksum, applied_at, not exists (${sql.unsafe(PLACES_AHEAD)}) as seen
       from schema_migration order by number`;
   } catch (error) {
-    if (isUndefinedTable(error)) return [];
+    if (isUnknownHere(error)) return [];
     throw error;
   }
 }

@@ -1268,6 +1268,7 @@ table webhook_subscription
   index webhook_subscription_failing: CREATE INDEX webhook_subscription_failing ON public.webhook_subscription USING btree (failing_since) WHERE (failing_since IS NOT NULL)
   index webhook_subscription_firm: CREATE INDEX webhook_subscription_firm ON public.webhook_subscription USING btree (firm_id, integrator_id) WHERE (deleted_at IS NULL)
   index webhook_subscription_integrator: CREATE INDEX webhook_subscription_integrator ON public.webhook_subscription USING btree (integrator_id) WHERE ((integrator_id IS NOT NULL) AND (deleted_at IS NULL))
+  index webhook_subscription_place: CREATE INDEX webhook_subscription_place ON public.webhook_subscription USING btree (pg_snapshot_xmax(seen_from))
 
 table white_label_customer
   id uuid not null
