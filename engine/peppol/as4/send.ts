@@ -159,7 +159,7 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
   );
   // An exchange without evidence proves nothing. The next attempt brings it: the peer answers "duplicate", and that
   // answer is archived.
-  if (evidence === undefined) return { outcome: EVIDENCE_NOT_STORED, stale };
+  if (evidence === undefined) return { outcome: { ...EVIDENCE_NOT_STORED, ...seatOf(target.endpoint) }, stale };
   return { outcome: { ...judged.outcome, evidence }, stale };
 }
 
@@ -298,10 +298,12 @@ async function judge(
   ports: Sending,
   { exchange, target: { endpoint }, message, result }: Pick<Exchanged, "exchange" | "target" | "message" | "result">,
 ): Promise<Judged> {
-  if (result.kind === "failed") return { outcome: outcomeOfFault(result.fault, result.uploaded), answer: undefined };
+  const named = (outcome: Outcome): Outcome => ({ ...outcome, ...seatOf(endpoint) });
+  // Who may have it without ever having said so may still tell what became of it.
+  if (result.kind === "failed")
+    return { outcome: named(outcomeOfFault(result.fault, result.uploaded)), answer: undefined };
   const sent = { messageId: exchange.as4MessageId, references: message.references, recipient: endpoint.certificate };
   const answer = await ports.jobs.judge({ bytes: result.body, contentType: result.contentType, sent });
-  const named = (outcome: Outcome): Outcome => ({ ...outcome, ...seatOf(endpoint) });
   if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301")
     return { outcome: named(outcomeOfStatus(result.status, answer.reason, result.isRepeated)), answer };
   const answerVerdict =

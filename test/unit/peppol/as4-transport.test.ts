@@ -374,7 +374,8 @@ describe("not believed: the document stays due, under the same MessageId", () =>
     peer.script.push(({ request }) => {
       request.socket.resetAndDestroy();
     });
-    expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "RESET" });
+    // Whom it was transmitted to is known: a status of that access point counts, though no receipt ever comes.
+    expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "RESET", peerSeat: "PSK000002" });
     expect(archive.stored[0]?.record.facts).toMatchObject({ outcome: "unconfirmed" });
     expect(archive.last("answer")).toBeUndefined();
   });
@@ -384,7 +385,11 @@ describe("not believed: the document stays due, under the same MessageId", () =>
     peer.script.push(() => {
       abort.abort();
     });
-    expect(await deliver(exchange(), abort.signal)).toMatchObject({ kind: "unconfirmed", code: "ABORTED" });
+    expect(await deliver(exchange(), abort.signal)).toMatchObject({
+      kind: "unconfirmed",
+      code: "ABORTED",
+      peerSeat: "PSK000002",
+    });
   });
 
   test("an unsigned EBMS:4001 over plain HTTP proves nothing", async () => {
@@ -395,7 +400,7 @@ describe("not believed: the document stays due, under the same MessageId", () =>
   test("a receipt whose evidence cannot be stored does not count, and uses nothing of the plan of its document", async () => {
     archive.failing = 1;
     const outcome = await deliver();
-    expect(outcome).toMatchObject({ kind: "unconfirmed", code: "EVIDENCE" });
+    expect(outcome).toMatchObject({ kind: "unconfirmed", code: "EVIDENCE", peerSeat: "PSK000002" });
     expect(waitAfter(LIMITS.retry_plan_ms, { answers: 0, faults: 0 }, outcome, () => 0.5).uses).toBe("fault");
   });
 });
