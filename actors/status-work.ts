@@ -32,13 +32,16 @@ export interface StatusWorkPorts
 
 type Message = Parameters<typeof attemptMessage>[1];
 
-/** The leases of this process, by their kind. */
+/** The leases of this process, by their kind, and what waits for an attempt to end. */
 interface Hand {
   readonly duties: Leases<TakenDuty>;
   readonly messages: Leases<Message>;
+  /** Statuses in the mailbox of their document, by id. Bounded by LIMITS.statuses_waiting_max. */
+  readonly statuses: Map<string, Promise<unknown>>;
 }
 
-const newHand = (): Hand => ({ duties: new Leases(), messages: new Leases() });
+/** A hand that is empty yet. */
+export const newHand = (): Hand => ({ duties: new Leases(), messages: new Leases(), statuses: new Map() });
 
 /** Waits for all of them. @returns how many were answered; the others are still due and are told in the log */
 async function answered(
@@ -68,17 +71,44 @@ const follow = ({ actors, document, message }: StatusWorkPorts, read: ReadStatus
     ? actors.ask(message, keyOfStatus(read), "Settle", read)
     : actors.ask(document, keyOfStatus(read), "Follow", read);
 
+/**
+ * The same, but nobody waits for the end of an attempt: its receiver takes a minute over it if it likes, and has told
+ * us of the document meanwhile. Outside of its document's turn a status is put off.
+ */
+async function followApart(
+  ports: StatusWorkPorts,
+  statuses: Map<string, Promise<unknown>>,
+  read: ReadStatus,
+): Promise<void> {
+  const { id } = read.status;
+  if (!read.isUnderWay) await follow(ports, read);
+  else if (statuses.size >= LIMITS.statuses_waiting_max) await ports.actors.ask(ports.message, id, "Settle", read);
+  else {
+    const ended = answered(ports, "statuses", [follow(ports, read)]).finally(() => statuses.delete(id));
+    statuses.set(id, ended);
+  }
+}
+
+/** Leases messages that are to be sent and gives them to their actors. @returns what is under way with that */
+async function beginMessages(ports: StatusWorkPorts): Promise<readonly Promise<void>[]> {
+  const { messages } = ports.hand ?? newHand();
+  return (await leaseMessages(ports, messages.all())).map((leased) =>
+    give(messages.hold(leased), (held) => ports.actors.ask(ports.message, leased.id, "Attempt", held)),
+  );
+}
+
 /** Each takes one batch and answers how much of it was done: the caller asks again while there was any. */
 export const STATUS_STEPS = {
   /** Statuses that were received. Those of one document are given to it in the order in which they became due. */
   statuses: async (ports: StatusWorkPorts): Promise<number> => {
-    const due = await readDueStatuses(ports);
+    const { statuses } = ports.hand ?? newHand();
+    const due = await readDueStatuses(ports, [...statuses.keys()]);
     let count = 0;
-    for (let i = 0; i < due.length; i += LIMITS.service_messages_concurrent) {
+    for (let i = 0; i < due.length; i += LIMITS.statuses_concurrent) {
       count += await answered(
         ports,
         "statuses",
-        due.slice(i, i + LIMITS.service_messages_concurrent).map((read) => follow(ports, read)),
+        due.slice(i, i + LIMITS.statuses_concurrent).map((read) => followApart(ports, statuses, read)),
       );
     }
     return count;
@@ -93,16 +123,7 @@ export const STATUS_STEPS = {
     return 0;
   },
   /** Messages of ours that are to be sent. */
-  messages: async (ports: StatusWorkPorts): Promise<number> => {
-    const { messages } = ports.hand ?? newHand();
-    return answered(
-      ports,
-      "messages",
-      (await leaseMessages(ports)).map((leased) =>
-        give(messages.hold(leased), (held) => ports.actors.ask(ports.message, leased.id, "Attempt", held)),
-      ),
-    );
-  },
+  messages: async (ports: StatusWorkPorts): Promise<number> => answered(ports, "messages", await beginMessages(ports)),
   /** Leases of this process: what it does not work on is due again at once, what it works on stays its own. */
   leases: async (ports: StatusWorkPorts): Promise<number> => {
     const { duties, messages } = ports.hand ?? newHand();
@@ -148,17 +169,33 @@ export interface StatusWork {
 
 /** Starts the timers of one node; any number of nodes may run them. */
 export function startStatusWork(given: StatusWorkPorts): StatusWork {
-  const ports: StatusWorkPorts = { ...given, hand: newHand() };
+  const hand = newHand();
+  const ports: StatusWorkPorts = { ...given, hand };
+  /** Bounded by LIMITS.service_messages_concurrent. */
+  const sending = new Set<Promise<unknown>>();
   const names = Object.keys(STATUS_STEPS) as (keyof typeof STATUS_STEPS)[];
   let stopping = false;
   const runners = names.flatMap((name) => createWatch(TIMINGS[name].abreast).map((wake) => ({ name, wake })));
   const poke = (due: DueStatusWork): void => {
     for (const { name, wake } of runners) if (TIMINGS[name].wokenBy === due) wake.poke();
   };
+  /** A message that is answered makes room for the next: none waits until the slowest of a batch is done. */
+  async function send(): Promise<number> {
+    const begun = await beginMessages(ports);
+    for (const one of begun) {
+      const ended = answered(ports, "messages", [one]).finally(() => {
+        sending.delete(ended);
+        poke("messages");
+      });
+      sending.add(ended);
+    }
+    return begun.length;
+  }
+  const steps: typeof STATUS_STEPS = { ...STATUS_STEPS, messages: send };
   async function run({ name, wake }: { readonly name: keyof typeof STATUS_STEPS; readonly wake: Wake }): Promise<void> {
     while (!stopping) {
       try {
-        if ((await STATUS_STEPS[name](ports)) > 0 && !stopping) {
+        if ((await steps[name](ports)) > 0 && !stopping) {
           for (const due of TIMINGS[name].makesDue) poke(due);
           continue;
         }
@@ -175,6 +212,7 @@ export function startStatusWork(given: StatusWorkPorts): StatusWork {
       stopping = true;
       for (const { wake } of runners) wake.poke();
       await ended;
+      await Promise.all([...sending, ...hand.statuses.values()]);
     },
   };
 }

@@ -164,9 +164,21 @@ export const DELIVERY_LIMITS = {
   status_early_max_ms: 10 * MINUTE_MS,
   /** How long such a status waits at all: the retry plan and a day. */
   status_early_ms: 4 * DAY_MS,
-  /** Rows of one kind of work taken at once, and deliveries of service messages at once on a node. */
+  /** Statuses that were received and are taken at once, and of these, documents that are moved at once. */
   status_batch: 50,
-  service_messages_concurrent: 4,
+  statuses_concurrent: 4,
+  /**
+   * Of those whose document has an attempt under way, so many wait for its end in the document's mailbox, in their
+   * order; more are put off. Read they have 200 KB at the most. Ours.
+   */
+  statuses_waiting_max: 64,
+  /**
+   * Deliveries of service messages at once on a node, and of these to one receiver: eight that hang are needed until
+   * others wait. Among so many that are due, the longest due ones, receivers have their turns. Ours.
+   */
+  service_messages_concurrent: 32,
+  service_messages_receiver_max: 4,
+  service_messages_looked_max: 256,
   /** Received documents that are taken to be judged at once: large ones apart from those that are not. */
   duties_taken_max: 16,
   /**

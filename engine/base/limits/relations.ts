@@ -162,6 +162,10 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "a firm's received documents leave room for another's among those that are taken to be judged",
   },
   {
+    holds: 8 * LIMITS.service_messages_receiver_max <= LIMITS.service_messages_concurrent,
+    because: "receivers that hang leave places for what others are owed",
+  },
+  {
     holds: LIMITS.outbound_connect_ms < LIMITS.outbound_total_ms,
     because: "a host that does not answer is told apart from one that is slow",
   },

@@ -18,19 +18,23 @@ export interface Held<T> {
 
 /** The leases of one kind that this process works on. */
 export class Leases<T extends { readonly id: string }> {
-  /** Bounded by what one step takes: LIMITS.service_messages_concurrent, LIMITS.duties_taken_max. */
-  readonly #held = new Map<string, object>();
+  /** Bounded by LIMITS.service_messages_concurrent, or by what one step takes: LIMITS.duties_taken_max. */
+  readonly #held = new Map<string, { readonly taken: T }>();
   readonly #started = new WeakSet();
 
   ids(): readonly string[] {
     return [...this.#held.keys()];
   }
 
+  all(): readonly T[] {
+    return [...this.#held.values()].map(({ taken }) => taken);
+  }
+
   /** @returns what is never begun while the same is worked on, which has outlived its lease: it would be sent twice */
   hold(taken: T): Held<T> {
     const before = this.#held.get(taken.id);
     if (before !== undefined && this.#started.has(before)) return { taken, start: () => false, end: () => undefined };
-    const mark = {};
+    const mark = { taken };
     this.#held.set(taken.id, mark);
     return {
       taken,

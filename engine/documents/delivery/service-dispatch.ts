@@ -192,13 +192,17 @@ async function writeLate(ports: ServiceDispatchPorts, taken: TakenMessage, outco
   }
 }
 
-/** Leases the messages whose attempt is due to this node. A lease that ends with its node is taken again. */
-export const leaseMessages = ({
-  sql,
-  owner,
-}: Pick<ServiceDispatchPorts, "sql" | "owner">): Promise<readonly TakenMessage[]> =>
-  takeServiceMessages(sql, {
-    owner,
-    lease_ms: LIMITS.status_lease_ms,
-    limit: LIMITS.service_messages_concurrent,
-  });
+/**
+ * Leases messages whose attempt is due to this node, as far as it has places. A lease that ends with its node is taken
+ * again.
+ * @param underWay  those that the node is at. @default none
+ */
+export async function leaseMessages(
+  { sql, owner }: Pick<ServiceDispatchPorts, "sql" | "owner">,
+  underWay: readonly TakenMessage[] = [],
+): Promise<readonly TakenMessage[]> {
+  const limit = LIMITS.service_messages_concurrent - underWay.length;
+  if (limit <= 0) return [];
+  const receivers = underWay.map(({ receiver }) => receiver);
+  return takeServiceMessages(sql, { owner, lease_ms: LIMITS.status_lease_ms, limit, underWay: receivers });
+}

@@ -191,6 +191,8 @@ export interface ReadStatus {
   readonly status: PendingStatus;
   readonly said: Said;
   readonly subject: DocumentId | undefined;
+  /** Whether an attempt at that document is under way, whose end this may have to wait for. */
+  readonly isUnderWay: boolean;
 }
 
 /** The actor that a status belongs to: that of its document, or the status itself when it is about none of ours. */
@@ -478,16 +480,23 @@ async function readStatus(
         : "invoice" in read
           ? { kind: "invoice_response", response: read, valid: await keepsRules(validators, status, payload) }
           : { kind: "mls", mls: read };
-    return { status, said, subject: (await findTarget({ sql, sealer }, status, said))?.id };
+    const target = await findTarget({ sql, sealer }, status, said);
+    return { status, said, subject: target?.id, isUnderWay: target?.leased === true };
   } catch (error) {
     log.error("statuses.unreadable", errorFields(error));
-    return { status, said: unopened(error), subject: undefined };
+    return { status, said: unopened(error), subject: undefined, isUnderWay: false };
   }
 }
 
-/** The statuses whose time has come, longest due first, LIMITS.status_batch at most. Changes nothing. */
-export async function readDueStatuses(ports: StatusReadPorts): Promise<readonly ReadStatus[]> {
-  const due = await findDueStatuses(ports.sql, LIMITS.status_batch);
+/**
+ * The statuses whose time has come, longest due first, LIMITS.status_batch at most. Changes nothing.
+ * @param waiting  ids of those that were given to their documents already. @default none
+ */
+export async function readDueStatuses(
+  ports: StatusReadPorts,
+  waiting: readonly string[] = [],
+): Promise<readonly ReadStatus[]> {
+  const due = await findDueStatuses(ports.sql, LIMITS.status_batch, waiting);
   const read: ReadStatus[] = [];
   // One after another: the payload of one status, which may be large, is in memory at a time.
   for (const status of due) read.push(await readStatus(ports, status));

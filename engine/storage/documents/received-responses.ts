@@ -132,11 +132,15 @@ const pendingOf = (row: PendingRow): PendingStatus => ({
   tries: row.tries,
 });
 
-/** Statuses whose time has come in the database, longest due first. */
-export async function findDueStatuses(sql: Sql, limit: number): Promise<PendingStatus[]> {
+/** Statuses whose time has come in the database, longest due first. @param except  ids of others. @default none */
+export async function findDueStatuses(
+  sql: Sql,
+  limit: number,
+  except: readonly string[] = [],
+): Promise<PendingStatus[]> {
   const rows = await sql<PendingRow[]>`
     select id, kind, sender, receiver, peer_seat, received_at, tries
-    from inbound_status where next_at <= now() order by next_at limit ${limit}`;
+    from inbound_status where next_at <= now() and id <> all (${[...except]}::uuid[]) order by next_at limit ${limit}`;
   return rows.map(pendingOf);
 }
 

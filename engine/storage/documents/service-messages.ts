@@ -1,6 +1,7 @@
 /** Statements of the access point's own messages: statuses, responses of its firms, reports. */
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, ParticipantId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
 import type { AttemptOutcome } from "../../lifecycle/attempt.js";
 import type { OutboundState } from "../../lifecycle/document.js";
 import { openedNote } from "../keyring/facts.js";
@@ -95,11 +96,22 @@ export interface TakenMessage {
   readonly payloadSealed: Buffer;
 }
 
-/** Takes due messages under lease, longest due first; what is due, and for how long a lease holds, is database time. */
+/**
+ * Leases due messages, one of each receiver in turn, the longest due first. A receiver has at most
+ * LIMITS.service_messages_receiver_max, those counted that are under way; the units of a provider are one receiver.
+ * What is due, and for how long a lease holds, is database time.
+ * @param request.underWay  receivers of what its owner is at, one for each message. @default nothing is
+ */
 export async function takeServiceMessages(
   sql: Sql,
-  request: { readonly owner: string; readonly lease_ms: number; readonly limit: number },
+  request: {
+    readonly owner: string;
+    readonly lease_ms: number;
+    readonly limit: number;
+    readonly underWay?: readonly ParticipantId[];
+  },
 ): Promise<TakenMessage[]> {
+  const { owner, lease_ms, limit, underWay = [] } = request;
   const rows = await sql<
     {
       readonly id: string;
@@ -124,7 +136,8 @@ export async function takeServiceMessages(
   >`
     select id, kind, firm_id, about, status, version, attempt, answers, faults, sender, receiver, document_type_id,
       process_id, as4_message_id, sbdh_instance_id, created_at, payload_key_id, payload_sealed
-    from take_service_messages(${request.owner}, ${request.lease_ms}, ${request.limit})`;
+    from claim_service_messages(${owner}, ${lease_ms}, ${limit}, ${LIMITS.service_messages_receiver_max},
+      ${LIMITS.service_messages_looked_max}, ${[...underWay] as string[]}::text[])`;
   return rows.map((row) => ({
     id: row.id,
     kind: row.kind,

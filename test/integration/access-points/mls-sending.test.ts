@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import { startStatusWork, STATUS_STEPS } from "../../../actors/status-work.js";
+import { newHand, startStatusWork, STATUS_STEPS } from "../../../actors/status-work.js";
 import type { StatusWorkPorts } from "../../../actors/status-work.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import { createCursors } from "../../../engine/base/cursors.js";
@@ -33,9 +33,7 @@ import type { ResponseStatus } from "../../../engine/lifecycle/response.js";
 import type { Exchange, InboundExchange, Outcome, Transport } from "../../../engine/peppol/transport.js";
 import { findOperatorReceived, listOperatorReceived } from "../../../engine/storage/documents/operations.js";
 import { acknowledgeReceived } from "../../../engine/storage/documents/received.js";
-import type { TakenDuty } from "../../../engine/storage/documents/duties.js";
 import { releaseServiceLeases, takeServiceMessages } from "../../../engine/storage/documents/service-messages.js";
-import type { TakenMessage } from "../../../engine/storage/documents/service-messages.js";
 import { attemptOnce, makeDue } from "../../support/worlds/attempts.js";
 import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -805,7 +803,7 @@ test("a lease of a living process that it does not work on is found: the documen
 test("a lease that is worked on stays, however old it is, and so does a young one", async () => {
   await receive(arriving({ payload: broken() }));
   await receive(arriving({ payload: broken() }));
-  const hand = { duties: new Leases<TakenDuty>(), messages: new Leases<TakenMessage>() };
+  const hand = newHand();
   const [one] = await leaseDuties(bench.ports);
   if (one === undefined) throw new Error("nothing is due");
   expect(await STATUS_STEPS.leases({ ...bench.node, hand })).toBe(0);
@@ -833,7 +831,7 @@ async function sending(owner: string): Promise<{
       return handed.length === 1 ? over : Promise.resolve(answer(exchange));
     },
   };
-  const hand = { duties: new Leases<TakenDuty>(), messages: new Leases<TakenMessage>() };
+  const hand = newHand();
   const node = { ...statusNode({ ...bench.ports, transport: slow, owner }), hand };
   const sent = STATUS_STEPS.messages(node);
   await eventually("the attempt is under way", () => handed.length === 1);
@@ -860,7 +858,7 @@ test("a status that a living process is sending is sent by no other, however lon
 
 test("a document that a living process judges is judged by no other, however long that outlives its lease", async () => {
   await receive(arriving({ payload: broken() }));
-  const hand = { duties: new Leases<TakenDuty>(), messages: new Leases<TakenMessage>() };
+  const hand = newHand();
   const [duty] = await leaseDuties(bench.ports);
   if (duty === undefined) throw new Error("nothing is due");
   hand.duties.hold(duty);

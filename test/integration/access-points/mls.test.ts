@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { STATUS_STEPS } from "../../../actors/status-work.js";
+import { newHand, STATUS_STEPS } from "../../../actors/status-work.js";
 import { keyOfStatus, readDueStatuses, readStatuses } from "../../../engine/documents/inbound/statuses.js";
 import type { DocumentId, FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
@@ -344,6 +344,60 @@ test("a status moves its document in that document's turn: while another turn ru
   release();
   await Promise.all([turn, working]);
   expect(await outcomes()).toEqual(["applied"]);
+});
+
+test("a status about a document whose receiver still holds our attempt is followed when that ends, and statuses of other documents do not wait for it", async () => {
+  const held = await sent("transmitted");
+  const other = await bench.document(firmId, SENDER);
+  expect(await bench.trigger(other.id, "receipt_confirmed")).toBe(true);
+  await makeDue(db.sql, held.id);
+  expect(await takeAttempt(db.sql, { id: held.id, owner: "x", lease_ms: 90_000 })).toBeDefined();
+  let end = (): void => undefined;
+  const running = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const { actors, document: kind } = bench.node;
+  const attempt: typeof kind = {
+    ...kind,
+    handlers: {
+      ...kind.handlers,
+      Release: async () => {
+        await running;
+        return { reply: false };
+      },
+    },
+  };
+  const turn = actors.ask(attempt, held.id, "Release", null);
+  await bench.receive(mlsExchange(clock, held.sbdhInstanceId, "AP"));
+  clock.advance(1);
+  await bench.receive(mlsExchange(clock, held.sbdhInstanceId, "RE"));
+  clock.advance(1);
+  await bench.receive(mlsExchange(clock, other.sbdhInstanceId, "RE"));
+  const node = { ...bench.node, hand: newHand() };
+  expect(await STATUS_STEPS.statuses(node)).toBe(3);
+  expect((await bench.story(firmId, other.id)).states).toEqual(["queued", "delivered", "rejected"]);
+  expect(await STATUS_STEPS.statuses(node), "those that wait are not read again").toBe(0);
+  await db.sql`update document set lease_owner = null, lease_until = null where id = ${held.id}`;
+  end();
+  await turn;
+  await Promise.all(node.hand.statuses.values());
+  // In the order in which they came, although both waited.
+  expect((await bench.story(firmId, held.id)).states).toEqual(["queued", "sent", "delivered"]);
+  expect((await outcomes()).sort()).toEqual(["applied", "applied", "contradicting"]);
+  expect(node.hand.statuses.size).toBe(0);
+});
+
+test("statuses about documents that are under way wait as far as there is room for them: the others are put off", async () => {
+  const held = await sent("transmitted");
+  await makeDue(db.sql, held.id);
+  expect(await takeAttempt(db.sql, { id: held.id, owner: "x", lease_ms: 90_000 })).toBeDefined();
+  await bench.receive(mlsExchange(clock, held.sbdhInstanceId, "AP"));
+  const hand = newHand();
+  for (let i = 0; i < LIMITS.statuses_waiting_max; i += 1) hand.statuses.set(randomUUID(), Promise.resolve());
+  expect(await STATUS_STEPS.statuses({ ...bench.node, hand })).toBe(1);
+  expect(hand.statuses.size).toBe(LIMITS.statuses_waiting_max);
+  expect(await db.sql`select tries from inbound_status`).toEqual([{ tries: 1 }]);
+  expect(await outcomes()).toEqual(["pending"]);
 });
 
 test("a status that was read for one document and is about another by now is not followed in the wrong turn", async () => {
