@@ -299,9 +299,11 @@ async function judge(
   { exchange, target: { endpoint }, message, result }: Pick<Exchanged, "exchange" | "target" | "message" | "result">,
 ): Promise<Judged> {
   const named = (outcome: Outcome): Outcome => ({ ...outcome, ...seatOf(endpoint) });
-  // Who may have it without ever having said so may still tell what became of it.
-  if (result.kind === "failed")
-    return { outcome: named(outcomeOfFault(result.fault, result.uploaded)), answer: undefined };
+  if (result.kind === "failed") {
+    const outcome = outcomeOfFault(result.fault, result.uploaded);
+    // Who may have it without ever having said so may still tell what became of it; who was not reached has not got it.
+    return { outcome: result.uploaded ? named(outcome) : outcome, answer: undefined };
+  }
   const sent = { messageId: exchange.as4MessageId, references: message.references, recipient: endpoint.certificate };
   const answer = await ports.jobs.judge({ bytes: result.body, contentType: result.contentType, sent });
   if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301")

@@ -605,7 +605,10 @@ describe("nothing is sent", () => {
 
   test("nothing is sent when the connection is refused", async () => {
     await peer.stop();
-    expect(await deliver()).toMatchObject({ kind: "transport_failed", code: "CONNECT_REFUSED" });
+    const outcome = await deliver();
+    expect(outcome).toMatchObject({ kind: "transport_failed", code: "CONNECT_REFUSED" });
+    // Whoever was not reached has no word about the document, and takes none from who got it before.
+    expect(outcome).not.toHaveProperty("peerSeat");
     expect(archive.stored).toHaveLength(0);
     // Its access point may have moved.
     expect(forgotten).toBe(1);
