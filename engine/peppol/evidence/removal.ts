@@ -5,13 +5,12 @@
  */
 import { createHash } from "node:crypto";
 
-import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { listEvidence } from "../../storage/evidence/evidence.js";
 import type { EvidenceEntry } from "../../storage/evidence/evidence.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import { EvidenceRetained, isEvidenceRef, retainedUntil } from "../../storage/evidence/store.js";
-import type { EvidenceRef } from "../../storage/evidence/store.js";
+import type { EvidenceRef, EvidenceStore } from "../../storage/evidence/store.js";
 import {
   buryEvidence,
   deleteBuried,
@@ -159,22 +158,25 @@ async function bury({ sql, archive }: RemovalPorts, { tombstone, leftovers }: Pr
 /** Objects of entries that are gone; a store that locks them for longer keeps them until then. */
 async function removeObjects({ sql, store, now }: RemovalPorts): Promise<number> {
   let removed = 0;
-  let draftsGoneUntil: Instant | undefined;
   for (let after: EvidenceRef = ""; ;) {
     const objects = await listLeftovers(sql, after);
     const gone: EvidenceRef[] = [];
-    for (const object of objects) {
-      if (!(await removeObject({ store, now }, object))) continue;
-      gone.push(object);
-      // An hour has one folder, which may hold thousands: its drafts are looked for once.
-      const hour = retainedUntil(object);
-      if (hour !== draftsGoneUntil) await store.removeDrafts?.(object, hour);
-      draftsGoneUntil = hour;
-    }
+    for (const object of objects) if (await removeObject({ store, now }, object)) gone.push(object);
+    // Before they are forgotten: a run that is killed here leaves nothing that the next one does not find.
+    await tidyHours(store, gone);
     await forgetLeftovers(sql, gone);
     removed += gone.length;
     after = objects.at(-1) ?? after;
     if (objects.length < LIMITS.sweep_batch) return removed;
+  }
+}
+
+/** An hour has one folder, which may hold thousands: what else is in it is looked at once, behind its last object. */
+async function tidyHours(store: EvidenceStore, gone: readonly EvidenceRef[]): Promise<void> {
+  for (const [at, object] of gone.entries()) {
+    const hour = retainedUntil(object);
+    const next = gone[at + 1];
+    if (next === undefined || retainedUntil(next) !== hour) await store.tidy?.(object, hour);
   }
 }
 

@@ -1,12 +1,12 @@
 /** Evidence on a file system: one read-only file an object, created exclusively, synced with its directory. */
-import { link, lstat, open, readdir, readFile, unlink } from "node:fs/promises";
+import { link, lstat, open, readdir, readFile, rmdir, unlink } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { makeFolder, makeFolderNow, syncPath } from "../../base/files/durable.js";
 import { sha256Hex } from "./record.js";
-import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure } from "./store.js";
+import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure, hourEnd } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
 
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
@@ -28,7 +28,22 @@ const draftName = (): string => `.${randomUUID()}`;
 const DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 interface FileEvidenceStore extends EvidenceStore {
-  readonly removeDrafts: NonNullable<EvidenceStore["removeDrafts"]>;
+  readonly tidy: NonNullable<EvidenceStore["tidy"]>;
+}
+
+/** What says that a folder stays: something is in it, a volume hangs there, or it is not ours to take. */
+const STAYS: ReadonlySet<string> = new Set(["ENOTEMPTY", "EEXIST", "EBUSY", "EACCES", "EPERM", "EROFS"]);
+
+/** Removes folders, from the innermost on, up to the first that stays: an empty one harms nobody. */
+async function removeEmpty(folders: readonly string[]): Promise<void> {
+  for (const folder of folders) {
+    try {
+      await rmdir(folder);
+    } catch (error) {
+      if (STAYS.has(codeOf(error))) return;
+      if (codeOf(error) !== "ENOENT") throw error;
+    }
+  }
 }
 
 /** When a file was written last; what is no file, or was just taken away by its writer, is as good as new. */
@@ -81,6 +96,13 @@ function behind(pieces: readonly Uint8Array[], written: number): Uint8Array[] {
 export function openFileEvidence(root: string): FileEvidenceStore {
   makeFolderNow(root);
   const pathOf = (ref: EvidenceRef): string => (digestOf(ref), join(root, ref));
+  /** Of the hour, the day, the month and the year. */
+  const foldersOf = (hour: string): string[] => [
+    hour,
+    dirname(hour),
+    dirname(dirname(hour)),
+    dirname(dirname(dirname(hour))),
+  ];
   /** The directory that was made last: batches of an hour share it, and wait for it together. */
   let last: { readonly directory: string; readonly made: Promise<void> } | undefined;
 
@@ -153,11 +175,15 @@ export function openFileEvidence(root: string): FileEvidenceStore {
         if (codeOf(error) !== "ENOENT") throw failure("removed", error);
       }
     },
-    removeDrafts: async (ref, before) => {
+    tidy: async (ref, before) => {
       const folder = dirname(pathOf(ref));
       try {
         for (const name of await unlessGone(readdir(folder), []))
           if (DRAFT.test(name) && (await writtenAt(join(folder, name))) < before) await removeDraft(join(folder, name));
+        // Nobody makes a file any more in the folder of an hour that is over: one of now is another's next place.
+        if (hourEnd(ref) > before) return;
+        if (last?.directory === folder) last = undefined;
+        await removeEmpty(foldersOf(folder));
       } catch (error) {
         throw failure("removed", error);
       }

@@ -30,10 +30,11 @@ export interface EvidenceStore {
   remove(ref: EvidenceRef, now: Instant): Promise<void>;
   /**
    * Removes the drafts beside an object that nobody has written since an instant, where a process that was killed
-   * leaves any. Whoever still works on one fails, and stores nothing.
+   * leaves any, and the folders in which nothing is left, when the object's hour had ended by then. Whoever still works
+   * on a draft fails, and stores nothing.
    * @throws EvidenceStoreFailure
    */
-  removeDrafts?(beside: EvidenceRef, before: Instant): Promise<void>;
+  tidy?(beside: EvidenceRef, before: Instant): Promise<void>;
 }
 
 /** The store cannot be reached or written to; the same call may succeed later. */
@@ -79,15 +80,18 @@ export function digestOf(ref: EvidenceRef): string {
   return digest;
 }
 
+/** The end of an object's hour, so many years on. */
+export function hourEnd(ref: EvidenceRef, years = 0): Instant {
+  const [, year, month, day, hour] = REF.exec(ref) ?? [];
+  if (hour === undefined) throw new Error("not a reference to evidence");
+  return Date.UTC(Number(year) + years, Number(month) - 1, Number(day), Number(hour) + 1);
+}
+
 /**
  * From when an object may be removed: the end of its hour, ten years on. @source spec/sapi.md, Limits: archive
  * retention
  */
-export function retainedUntil(ref: EvidenceRef): Instant {
-  const [, year, month, day, hour] = REF.exec(ref) ?? [];
-  if (hour === undefined) throw new Error("not a reference to evidence");
-  return Date.UTC(Number(year) + LIMITS.archive_retention_years, Number(month) - 1, Number(day), Number(hour) + 1);
-}
+export const retainedUntil = (ref: EvidenceRef): Instant => hourEnd(ref, LIMITS.archive_retention_years);
 
 /** What every form says before it removes anything. @throws EvidenceRetained */
 export function assertRemovable(ref: EvidenceRef, now: Instant): void {

@@ -19,7 +19,7 @@ export interface PayloadStore {
   get(object: string, range: { readonly offset: number; readonly length: number }): Promise<Buffer>;
   /**
    * Removes an object; one that is not there is removed. Drafts beside it that nobody has written for half of
-   * LIMITS.payload_announced_ms go with it: their processes have ended.
+   * LIMITS.payload_announced_ms go with it, for their processes have ended, and so do folders that are empty.
    * @throws EvidenceStoreFailure
    */
   remove(object: string): Promise<void>;
@@ -36,7 +36,7 @@ export function openPayloadStore(text: string, clock: Clock): PayloadStore {
     remove: async (object) => {
       await files.remove(object, Number.POSITIVE_INFINITY);
       // A draft is younger than its announcement, and must not outlive it; nobody writes one for half a day.
-      await files.removeDrafts(object, clock.now() - LIMITS.payload_announced_ms / 2);
+      await files.tidy(object, clock.now() - LIMITS.payload_announced_ms / 2);
     },
   };
 }

@@ -14,6 +14,7 @@ import { removeOldEvidence } from "../../../engine/peppol/evidence/removal.js";
 import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.js";
 import { chainEvidence, CHAIN_START, listEvidence } from "../../../engine/storage/evidence/evidence.js";
 import type { EvidenceEntry } from "../../../engine/storage/evidence/evidence.js";
+import { sha256Hex } from "../../../engine/storage/evidence/record.js";
 import { evidencePlace, EvidenceStoreFailure } from "../../../engine/storage/evidence/store.js";
 import type { EvidenceStore } from "../../../engine/storage/evidence/store.js";
 import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
@@ -29,6 +30,8 @@ import { PROJECT } from "../../support/engines/process.js";
 
 const DOCUMENTS = 4;
 const MASTER_KEY = Buffer.alloc(32, 7);
+/** Its own, the day's, the month's and the year's. */
+const FOLDERS_OF_AN_HOUR = 4;
 const LONG_AGO = systemClock.now() - 11 * 366 * 86_400_000;
 
 let engine: TestEngine;
@@ -135,6 +138,27 @@ test("what an engine that was killed has half written goes with the evidence of 
   await removeOldEvidence(portsOf());
   expect([existsSync(draft), existsSync(foreign)]).toEqual([false, true]);
   rmSync(foreign);
+});
+
+test("no folder stays of which all evidence has gone, and what another keeps beside it stays with its folders", async () => {
+  const folders = (): string[] => {
+    let folder = dirname(oldFiles[0] ?? "");
+    const above = [folder];
+    for (let i = 1; i < FOLDERS_OF_AN_HOUR; i += 1) above.push((folder = dirname(folder)));
+    return above.filter((path) => existsSync(path));
+  };
+  await removeOldEvidence(portsOf());
+  expect(folders()).toEqual([]);
+  expect(existsSync(join(engine.dataDir, "evidence"))).toBe(true);
+  await store.put(evidencePlace(sha256Hex(Buffer.from("a")), LONG_AGO), Buffer.from("a"));
+  expect(folders()).toHaveLength(FOLDERS_OF_AN_HOUR);
+  await store.tidy?.(evidencePlace(sha256Hex(Buffer.from("b")), LONG_AGO), systemClock.now());
+  expect(folders()).toHaveLength(FOLDERS_OF_AN_HOUR);
+  await store.remove(evidencePlace(sha256Hex(Buffer.from("a")), LONG_AGO), systemClock.now());
+  await store.tidy?.(evidencePlace(sha256Hex(Buffer.from("a")), LONG_AGO), LONG_AGO);
+  expect(folders()).toHaveLength(FOLDERS_OF_AN_HOUR);
+  await store.tidy?.(evidencePlace(sha256Hex(Buffer.from("a")), LONG_AGO), systemClock.now());
+  expect(folders()).toEqual([]);
 });
 
 test("evidence that cannot be proved stays, with what is behind it, unless somebody takes it upon himself", async () => {
