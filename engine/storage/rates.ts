@@ -73,7 +73,7 @@ export async function leaseRate(sql: Sql, request: RateRequest): Promise<RateLea
 export async function pruneRates(sql: Sql): Promise<number> {
   const result = await sql`
     delete from rate_window where key in (
-      select key from rate_window where touched_at < clock_timestamp() -
+      select key from rate_window where touched_at < now() -
         ${`${2 * LIMITS.rate_window_ms} milliseconds`}::interval
       limit ${LIMITS.identity_prune_batch} for update skip locked)`;
   return result.count;

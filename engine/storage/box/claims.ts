@@ -8,8 +8,7 @@ import type { Json, Sql } from "../sql.js";
 /** Milliseconds until the next item is due, by the time of the database; undefined where none waits. */
 export async function nextBoxDue(sql: Sql): Promise<number | undefined> {
   const [row] = await sql<{ readonly wait_ms: number | null }[]>`
-    select extract(epoch from min(due_at) - clock_timestamp())::double precision * 1000 as wait_ms
-    from box_item where due_at is not null`;
+    select extract(epoch from next_box_due() - clock_timestamp())::double precision * 1000 as wait_ms`;
   return row?.wait_ms ?? undefined;
 }
 

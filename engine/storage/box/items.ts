@@ -268,7 +268,7 @@ export async function boxTimeline(
   const documents = await sql<{ readonly id: string }[]>`
     select d.id from document as d join box_item as i on i.document_id = d.id where i.id = ${id}
     union
-    select document_id from box_event where item_id = ${id} and document_id is not null`;
+    select document_id from box_event where item_id = ${id} and case when document_id is not null then true end`;
   const documentIds = documents.map((row) => row.id);
   const rows = await sql<StoredLine[]>`
     select id, meta, kind, status, actor_type as "actorType", actor_id as "actorId", detail,

@@ -399,8 +399,8 @@ export async function freeLeases(sql: Sql, owner: string, leases: readonly HeldL
     update document as d set lease_until = '-infinity', version = d.version + 1
     from unnest(${leases.map(({ id }) => id)}::uuid[], ${leases.map(({ version }) => version)}::integer[])
       as idle (id, version)
-    where d.id = idle.id and d.version = idle.version and d.next_attempt_at is not null and d.lease_owner = ${owner}
-      and d.lease_until > '-infinity'
+    where d.id = idle.id and d.version = idle.version and case when d.next_attempt_at is not null then true end
+      and d.lease_owner = ${owner} and d.lease_until > '-infinity'
     returning d.id`;
   return rows.length;
 }
@@ -414,7 +414,8 @@ export async function renewLeases(sql: Sql, owner: string, leases: readonly Held
       select k.id from document as k
       join unnest(${leases.map(({ id }) => id)}::uuid[], ${leases.map(({ version }) => version)}::integer[])
         as held (id, version) on k.id = held.id and k.version = held.version
-      where k.next_attempt_at is not null and k.lease_owner = ${owner} and k.lease_until > '-infinity'
+      where case when k.next_attempt_at is not null then true end and k.lease_owner = ${owner}
+        and k.lease_until > '-infinity'
       for update of k skip locked
     ) as kept
     where d.id = kept.id`;

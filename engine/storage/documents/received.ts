@@ -217,8 +217,12 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
     ) as r
     union all
     select q.n, null, null, null, null, null, null, null, 'HELD', false
-    from q where exists (select 1 from received_document as h where h.participant_key = q.participant_key
-      and h.firm_id = q.firm_id and h.status = 'HELD' and h.received_at > q.held_since)
+    from q where (
+      select 1 from received_document as h
+      where h.participant_key = q.participant_key and h.firm_id = q.firm_id and h.status = (select 'HELD')
+        and h.received_at > q.held_since
+      limit 1
+    ) is not null
     order by 1, 3`;
   const pages = queries.map((): PlacedItem[] => []);
   const holding = new Set<PlacedItem[]>();

@@ -256,7 +256,8 @@ export async function tendServiceLeases(sql: Sql, hand: ServiceHand): Promise<nu
       update service_message as m set lease_until = clock_timestamp() + ${lease_ms} * interval '1 millisecond'
       from (
         select k.id from service_message as k
-        where k.id = any (${messages}::uuid[]) and k.next_attempt_at is not null and k.lease_owner = ${owner}
+        where k.id = any (${messages}::uuid[]) and case when k.next_attempt_at is not null then true end
+          and k.lease_owner = ${owner}
           and k.lease_until < clock_timestamp() + ${left_ms} * interval '1 millisecond'
         for update skip locked
       ) as kept
@@ -265,7 +266,8 @@ export async function tendServiceLeases(sql: Sql, hand: ServiceHand): Promise<nu
       update mls_duty as d set lease_until = clock_timestamp() + ${lease_ms} * interval '1 millisecond'
       from (
         select k.id from mls_duty as k
-        where k.id = any (${duties}::uuid[]) and k.next_at is not null and k.lease_owner = ${owner}
+        where k.id = any (${duties}::uuid[]) and case when k.next_at is not null then true end
+          and k.lease_owner = ${owner}
           and k.lease_until < clock_timestamp() + ${left_ms} * interval '1 millisecond'
         for update skip locked
       ) as kept

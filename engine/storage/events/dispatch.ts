@@ -202,9 +202,11 @@ export async function claimDeliveries(
         ${LIMITS.webhook_breaker_failures}
       ) as w
     ), held as materialized (
-      select d.id from chosen join webhook_delivery as d on d.id = chosen.id
-      where d.due_at <= now() and d.endpoint_id = chosen.endpoint_id
-      for update of d skip locked
+      select h.id from chosen cross join lateral (
+        select d.id from webhook_delivery as d
+        where d.id = chosen.id and case when d.due_at <= now() then d.endpoint_id = chosen.endpoint_id end
+        for update skip locked
+      ) as h
     )
     update webhook_delivery as d
     set lease_owner = ${owner}, attempted_at = clock_timestamp(), begun = d.begun + 1,

@@ -1905,6 +1905,8 @@ CREATE OR REPLACE FUNCTION public.box_firms(p_after uuid, p_max integer)
  RETURNS TABLE(firm_id uuid, due boolean)
  LANGUAGE plpgsql
  STABLE
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
 AS $function$
 declare
   v_firm uuid := p_after;
@@ -1913,7 +1915,7 @@ begin
   for v_count in 1..p_max loop
     select i.firm_id into v_firm from box_item as i
     where i.due_at is not null and i.firm_id > coalesce(v_firm, '00000000-0000-0000-0000-000000000000')
-    order by i.firm_id limit 1;
+    order by i.firm_id, i.due_at limit 1;
     if not found then
       exit when v_round;
       v_round := true;
@@ -1922,7 +1924,10 @@ begin
     end if;
     exit when v_round and p_after is not null and v_firm > p_after;
     firm_id := v_firm;
-    due := exists (select 1 from box_item as i where i.firm_id = v_firm and i.due_at <= now());
+    perform 1 from box_item as i
+    where i.due_at is not null and (i.firm_id, i.due_at) >= (v_firm, '-infinity') and (i.firm_id, i.due_at) <= (v_firm, now())
+    order by i.firm_id, i.due_at limit 1;
+    due := found;
     return next;
   end loop;
 end
@@ -2014,7 +2019,7 @@ declare
   v_version integer;
 begin
   update document as d set staged = 'cancelled', staged_at = clock_timestamp(), next_attempt_at = clock_timestamp()
-  where d.id = p_id and d.firm_id = p_firm and d.version = coalesce(p_version, d.version) and d.staged = 'held'
+  where d.id = p_id and d.firm_id = p_firm and d.version = coalesce(p_version, d.version) and case when d.staged = 'held' then true end
   returning d.version into v_version;
   if not found then return false; end if;
   perform 1 from apply_move(p_id, v_version, p_move ->> 'status', 'cancelled', p_move ->> 'reason', clock_timestamp(), null,
@@ -2073,14 +2078,19 @@ end $function$
 CREATE OR REPLACE FUNCTION public.claim_box_items(p_firms uuid[], p_max integer, p_owner text, p_lease_ms integer, p_bytes_max bigint, p_one boolean)
  RETURNS TABLE(id uuid, firm_id uuid, key_id uuid, external_id text, version integer, sender text, receiver text, document_type_id text, process_id text, document_id uuid, tries integer, late_ms double precision, allowed boolean, payload_key_id text, payload_sealed bytea, payload_bytes integer)
  LANGUAGE sql
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 AS $function$
   with candidate as (
     select c.id, firm.n as lane, c.due_at, c.payload_bytes
     from unnest(p_firms) with ordinality as firm (id, n)
     cross join lateral (
       select i.id, i.due_at, i.payload_bytes from box_item as i
-      where i.firm_id = firm.id and i.due_at <= now()
-      order by i.due_at limit greatest(1, (p_max + cardinality(p_firms) - 1) / greatest(1, cardinality(p_firms)))
+      where i.due_at is not null and (i.firm_id, i.due_at) >= (firm.id, '-infinity')
+        and (i.firm_id, i.due_at) <= (firm.id, now())
+      order by i.firm_id, i.due_at limit greatest(1, (p_max + cardinality(p_firms) - 1) / greatest(1, cardinality(p_firms)))
       for update skip locked
     ) as c
   ), ranked as (
@@ -2160,6 +2170,8 @@ $function$
 CREATE OR REPLACE FUNCTION public.claim_mls_duties(p_owner text, p_lease_ms integer, p_limit integer, p_firm_max integer, p_looked_max integer, p_small_bytes_max integer, p_large boolean)
  RETURNS TABLE(id uuid, firm_id uuid, sbdh_instance_id text, document_type_id text, receiver text, always boolean, received_at timestamp with time zone, acknowledged boolean, is_response boolean, held boolean, has_payload boolean, payload_bytes integer, sealed_bytes integer, process_id text, document_sender text, document_receiver text)
  LANGUAGE sql
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 AS $function$
   with due as (
     select d.id, d.firm_id, d.next_at, coalesce(d.lease_until >= now(), false) as is_leased
@@ -2175,7 +2187,7 @@ AS $function$
   ), chosen as (
     select d.id from ranked as r join mls_duty as d on d.id = r.id
     where not r.is_leased and r.share <= p_firm_max
-      and d.next_at <= now() and (d.lease_until is null or d.lease_until < now())
+      and case when d.next_at <= now() then d.lease_until is null or d.lease_until < now() end
     order by r.share, r.next_at limit p_limit
     for update of d skip locked
   ), taken as (
@@ -2767,7 +2779,7 @@ declare
 begin
   select coalesce(array_agg(c.id), '{}') into v_ids from (
     select d.id from document as d
-    where d.staged = 'cancelled' and d.staged_at < clock_timestamp() - make_interval(days => p_kept_days)
+    where d.staged = 'cancelled' and d.staged_at < now() - make_interval(days => p_kept_days)
     order by d.staged_at limit p_limit for update skip locked
   ) as c;
   return remove_documents(v_ids);
@@ -2927,6 +2939,7 @@ CREATE OR REPLACE FUNCTION public.due_webhooks(p_places integer, p_per_endpoint 
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_bitmapscan TO 'off'
  SET enable_seqscan TO 'off'
+ SET enable_sort TO 'off'
 AS $function$
 #variable_conflict use_column
 begin
@@ -3101,7 +3114,7 @@ CREATE OR REPLACE FUNCTION public.end_held(p_kept_days integer, p_limit integer,
 AS $function$
   with ended as materialized (
     select d.id, d.firm_id from document as d
-    where d.staged = 'held' and d.staged_at < clock_timestamp() - make_interval(days => p_kept_days)
+    where d.staged = 'held' and d.staged_at < now() - make_interval(days => p_kept_days)
     order by d.staged_at limit p_limit for update skip locked
   )
   select count(*) filter (where cancel_held(e.id, e.firm_id, null, p_move, new_row_id(), null, null))::integer
@@ -3113,11 +3126,11 @@ CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_wait_ms bigint, p_co
  LANGUAGE plpgsql
 AS $function$
 begin
-  perform 1 from mls_duty as d where d.id = p_id and d.next_at is not null for update;
+  perform 1 from mls_duty as d where d.id = p_id and case when d.next_at is not null then true end for update;
   if not found then return; end if;
   if p_document is not null then
     update received_document as r set status = p_document, findings = p_findings, facts = coalesce(p_facts, r.facts)
-    where r.id = p_id and r.status = 'HELD';
+    where r.id = p_id and case when r.status = 'HELD' then true end;
     if not found and p_document = 'REFUSED' then return; end if;
   end if;
   return query
@@ -3325,7 +3338,7 @@ begin
         ) as b
         order by b.document_id, b.place
       ) as next
-      where d.id = next.id and d.due_at = 'infinity' and d.position > v_subscription.ending_to;
+      where d.id = next.id and case when d.due_at = 'infinity' then d.position > v_subscription.ending_to end;
     end if;
   end if;
   update webhook_subscription as s set
@@ -3491,8 +3504,16 @@ begin
   perform 1 from webhook_subscription as s
     where s.firm_id is null and s.deleted_at is null and s.active order by s.id for key share;
   perform 1 from webhook_delivery as h
-    where h.due_at is not null and h.customer_ref is not null
-      and h.document_id in (select f.document_id from read_feed(v_from.transaction_id, v_from.position, p_limit) as f)
+    where h.id = any (array(
+      select o.id from (
+        select distinct f.document_id from read_feed(v_from.transaction_id, v_from.position, p_limit) as f
+      ) as f
+      cross join lateral (
+        select w.id from webhook_delivery as w
+        where w.document_id = f.document_id and w.due_at is not null and w.customer_ref is not null
+        offset 0
+      ) as o
+    ))
     order by h.id for update;
 
   with page as (
@@ -3592,7 +3613,13 @@ begin
     v_waiting := 0;
   else
     perform 1 from webhook_delivery as h
-      where h.due_at is not null and h.document_id = any (v_document) order by h.id for update;
+      where h.id = any (array(
+        select o.id from (select distinct f.id from unnest(v_document) as f (id)) as f
+        cross join lateral (
+          select w.id from webhook_delivery as w where w.document_id = f.id and w.due_at is not null offset 0
+        ) as o
+      ))
+      order by h.id for update;
     if p_places > 0 then perform begin_webhook_leases(); end if;
     -- What a full page leaves behind of its documents.
     if v_events >= p_limit then
@@ -3633,14 +3660,17 @@ begin
       from told as t
     ), leased as materialized (
       select l.endpoint_id, l.owner_id, l.places from leased_webhooks() as l where p_places > 0
+    ), free as materialized (
+      select w.id, w.owner_id from webhook_endpoint as w
+      where p_places > 0 and w.id = any (array(select distinct o.endpoint_id from ordered as o where o.is_first))
+        and w.failures = 0 and w.rest_until is null and not webhook_is_due(w.id)
     ), turns as (
       select o.n, o.owner_id, o.place,
         coalesce(l.places, 0) + row_number() over (partition by o.endpoint_id order by o.place) as turn
       from ordered as o
-      join webhook_endpoint as w on w.id = o.endpoint_id and w.failures = 0 and w.rest_until is null
+      join free as w on w.id = o.endpoint_id
       left join leased as l on l.endpoint_id = w.id and l.owner_id = w.owner_id
-      where p_places > 0 and o.is_first
-        and (select 1 from webhook_delivery as d where d.endpoint_id = w.id and d.due_at <= now() limit 1) is null
+      where o.is_first
     ), shares as (
       select t.n, t.turn, t.place,
         row_number() over (partition by t.owner_id order by t.turn, t.place) + coalesce(busy.places, 0) as share
@@ -3812,7 +3842,7 @@ CREATE OR REPLACE FUNCTION public.free_box_leases(p_owner text, p_node text, p_w
 AS $function$
   with idle as (
     select i.id from box_item as i
-    where i.due_at > clock_timestamp() and i.status = 'sending' and i.lease_owner is not null
+    where case when i.due_at > clock_timestamp() then true end and i.status = 'sending' and i.lease_owner is not null
       and (starts_with(i.lease_owner, p_node || '/')
         or (i.lease_owner = p_owner and i.id <> all (p_working)
           and i.locked_at < clock_timestamp() - p_young_ms * interval '1 millisecond')
@@ -3891,7 +3921,7 @@ CREATE OR REPLACE FUNCTION public.free_webhook_leases(p_owner text, p_working uu
 AS $function$
   with idle as (
     select d.id from webhook_delivery as d
-    where d.lease_owner is not null and d.due_at > now()
+    where d.lease_owner is not null and case when d.due_at > now() then true end
       and (
         (d.lease_owner = p_owner and d.id <> all (p_working)
           and d.attempted_at < clock_timestamp() - p_young_ms * interval '1 millisecond')
@@ -4061,7 +4091,7 @@ CREATE OR REPLACE FUNCTION public.leased_webhooks()
  STABLE ROWS 64
 AS $function$
   select l.endpoint_id, l.owner_id, count(*) from webhook_delivery as l
-  where l.lease_owner is not null and l.due_at > now()
+  where l.lease_owner is not null and case when l.due_at > now() then true end
   group by l.endpoint_id, l.owner_id
 $function$
 
@@ -4384,6 +4414,19 @@ AS $function$
     'hex')::uuid
 $function$
 
+CREATE OR REPLACE FUNCTION public.next_box_due()
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+AS $function$
+begin
+  return (select i.due_at from box_item as i where i.due_at is not null order by i.due_at limit 1);
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.note_pfs_confirmation(p_token bytea, p_dic text, p_legal_name text, p_now timestamp with time zone)
  RETURNS TABLE(request_id uuid)
  LANGUAGE plpgsql
@@ -4504,18 +4547,23 @@ begin
     )) returning 1
   ) select count(*) into v_gone from gone;
   delete from webhook_subscription as s
-    where s.deleted_at is not null and not exists (select 1 from webhook_delivery as d where d.subscription_id = s.id);
+    where s.deleted_at is not null
+      and (select 1 from webhook_delivery as d where d.subscription_id = s.id limit 1) is null;
   delete from webhook_endpoint as w
     where not exists (select 1 from webhook_subscription as s where s.endpoint_id = w.id)
-      and not exists (select 1 from webhook_delivery as d where d.endpoint_id = w.id and d.due_at is not null);
+      and (
+        select 1 from webhook_delivery as d
+        where d.endpoint_id = w.id and d.due_at is not null order by d.due_at limit 1
+      ) is null;
   update webhook_delivery as d set due_at = clock_timestamp()
     where d.id in (
       select w.id from webhook_delivery as w
-      where w.due_at = 'infinity' and not exists (
+      where w.due_at = 'infinity' and (
         select 1 from webhook_delivery as h
         where h.document_id = w.document_id and h.subscription_id = w.subscription_id and h.due_at is not null
           and h.replay_of is null and h.place < w.place
-      )
+        limit 1
+      ) is null
       for update skip locked
     );
   return v_gone;
@@ -5070,7 +5118,7 @@ CREATE OR REPLACE FUNCTION public.release_received(p_id uuid)
  LANGUAGE sql
 AS $function$
   update received_document as r set status = 'RECEIVED'
-  where r.id = p_id and r.status = 'HELD'
+  where r.id = p_id and case when r.status = 'HELD' then true end
   returning r.id
 $function$
 
@@ -5417,7 +5465,7 @@ begin
   update document as d
   set staged = 'sent', staged_at = clock_timestamp(), next_attempt_at = clock_timestamp(), version = d.version + 1,
     updated_at = greatest(d.updated_at, clock_timestamp())
-  where d.id = p_id and d.firm_id = p_firm and d.version = p_version and d.staged = 'held';
+  where d.id = p_id and d.firm_id = p_firm and d.version = p_version and case when d.staged = 'held' then true end;
   if not found then return false; end if;
   perform append_audit(p_audit, 'connector.sent', p_firm, p_integrator, 'document', p_id::text, '{}');
   return true;
@@ -5560,12 +5608,15 @@ begin
         select distinct e.subscription_id, e.document_id from webhook_delivery as e
         where e.id = any (p_id) and e.settled_at is not null and e.replay_of is null
       ) as over
-      join webhook_delivery as b
-        on b.document_id = over.document_id and b.subscription_id is not distinct from over.subscription_id
-        and b.due_at is not null and b.replay_of is null
+      cross join lateral (
+        select o.id, o.subscription_id, o.document_id, o.place from webhook_delivery as o
+        where o.document_id = over.document_id and o.subscription_id is not distinct from over.subscription_id
+          and o.due_at is not null and o.replay_of is null
+        offset 0
+      ) as b
       order by b.subscription_id, b.document_id, b.place
     ) as next
-    where d.id = next.id and d.due_at = 'infinity';
+    where d.id = next.id and case when d.due_at = 'infinity' then true end;
     v_freed := found;
   end if;
 
@@ -5933,6 +5984,21 @@ AS $function$
     where b.integrator_id = p_integrator and b.firm_id = p_firm and b.state = 'active' and 'enterprise' = any (b.interfaces)
       and b.scopes && array['webhooks:read', 'webhooks:write'] and (f.sandbox or i.production_authorized)
   )
+$function$
+
+CREATE OR REPLACE FUNCTION public.webhook_is_due(p_endpoint uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+AS $function$
+begin
+  perform 1 from webhook_delivery as d
+  where d.endpoint_id = p_endpoint and d.due_at <= now() order by d.due_at limit 1;
+  return found;
+end
 $function$
 
 CREATE OR REPLACE FUNCTION public.white_label_has_other_name(p_integrator uuid, p_customer_ref text, p_dic text)
