@@ -2,6 +2,7 @@
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
 import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import { withWords } from "../keyring/words.js";
 import type { Json, Sql } from "../sql.js";
@@ -132,15 +133,27 @@ const pendingOf = (row: PendingRow): PendingStatus => ({
   tries: row.tries,
 });
 
-/** Statuses whose time has come in the database, longest due first. @param except  ids of others. @default none */
+/**
+ * Statuses whose time has come in the database, one of each access point in turn, in the order in which they became
+ * due.
+ * @param except  ids of others. @default none
+ */
 export async function findDueStatuses(
   sql: Sql,
   limit: number,
   except: readonly string[] = [],
 ): Promise<PendingStatus[]> {
   const rows = await sql<PendingRow[]>`
-    select id, kind, sender, receiver, peer_seat, received_at, tries
-    from inbound_status where next_at <= now() and id <> all (${[...except]}::uuid[]) order by next_at limit ${limit}`;
+    with due as (
+      select id, peer_seat, next_at from inbound_status
+      where next_at <= now() and id <> all (${[...except]}::uuid[])
+      order by next_at limit ${LIMITS.statuses_looked_max}
+    ), chosen as (
+      select due.id, due.next_at from due
+      order by row_number() over (partition by due.peer_seat order by due.next_at), due.next_at limit ${limit}
+    )
+    select s.id, s.kind, s.sender, s.receiver, s.peer_seat, s.received_at, s.tries
+    from chosen as c join inbound_status as s on s.id = c.id order by c.next_at`;
   return rows.map(pendingOf);
 }
 

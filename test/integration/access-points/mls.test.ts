@@ -387,6 +387,20 @@ test("a status about a document whose receiver still holds our attempt is follow
   expect(node.hand.statuses.size).toBe(0);
 });
 
+test("a status is read in the turn of the access point that sent it, whatever another one sent before", async () => {
+  const document = await sent("receipt_confirmed");
+  for (let i = 0; i <= LIMITS.status_batch; i += 1) {
+    await bench.receive(mlsExchange(clock, randomUUID(), "AB", { seat: "PSK000666" }));
+    clock.advance(1);
+  }
+  await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AB"));
+  const due = await readDueStatuses(bench.ports);
+  expect(due).toHaveLength(LIMITS.status_batch);
+  expect(due.at(-1)?.subject).toBe(document.id);
+  const times = due.map(({ status }) => status.receivedAt);
+  expect(times, "in the order in which they came").toEqual([...times].sort((a, b) => a - b));
+});
+
 test("statuses about documents that are under way wait as far as there is room for them: the others are put off", async () => {
   const held = await sent("transmitted");
   await makeDue(db.sql, held.id);
