@@ -148,13 +148,24 @@ const scriptOf = (file: MigrationFile, clock: Clock): string => `${PREAMBLE}${re
 const wasAppliedByAnother = (error: unknown): boolean =>
   error instanceof Error && "constraint_name" in error && error.constraint_name === "schema_migration_pkey";
 
+/** What Postgres calls the encoding in which every letter of a name can be stored, and is one character. */
+const ENCODING = "UTF8";
+
+/**
+ * A database of another encoding takes most documents and fails at the first name that it has no letters for. One that
+ * was begun is served all the same, because whoever has it can move only while he is served; `kurier doctor` tells him.
+ */
 async function checkServer(sql: Sql): Promise<void> {
-  const [row] = await sql<
-    { readonly version: number }[]
-  >`select current_setting('server_version_num')::integer as version`;
+  const [row] = await sql<{ readonly version: number; readonly encoding: string }[]>`
+    select current_setting('server_version_num')::integer as version, current_setting('server_encoding') as encoding`;
   if ((row?.version ?? 0) < LIMITS.postgres_version_min) {
     throw new MigrationError(
       `This Postgres is version ${Math.trunc((row?.version ?? 0) / 10_000)}; the engine needs version 15 or newer.`,
+    );
+  }
+  if (row?.encoding !== ENCODING && (await readApplied(sql)).length === 0) {
+    throw new MigrationError(
+      `The database has the encoding ${row?.encoding ?? "that it does not tell"}, which lacks letters of other languages; make it anew with createdb --encoding=${ENCODING} --template=template0.`,
     );
   }
 }
@@ -296,8 +307,8 @@ function refuseChanged(status: readonly MigrationStatus[]): void {
 
 /**
  * Looks whether this release can work with the schema; changes nothing.
- * @throws MigrationError when the server is too old or counts behind the database, an applied file was changed, or one
- *   is missing
+ * @throws MigrationError when the server is too old, an empty database has another encoding, the server counts behind
+ *   the database, an applied file was changed, or one is missing
  */
 export async function requireMigrated(options: Omit<MigrateOptions, "clock">): Promise<void> {
   const files = readFiles(options.directory ?? defaultDirectory());
@@ -318,8 +329,8 @@ export async function requireMigrated(options: Omit<MigrateOptions, "clock">): P
  * Brings the schema up to date. Safe to run from several processes at once: each migration is applied by one of them.
  * Migrations that a newer release applied are left alone, so that the older release keeps running beside it.
  * @returns the names of the migrations that this call applied
- * @throws MigrationError when the server is too old or counts behind the database, an applied file was changed, a
- *   script fails, or nothing was begun
+ * @throws MigrationError when the server is too old, an empty database has another encoding, the server counts behind
+ *   the database, an applied file was changed, a script fails, or nothing was begun
  */
 export async function migrate(options: MigrateOptions): Promise<readonly string[]> {
   const files = readFiles(options.directory ?? defaultDirectory());

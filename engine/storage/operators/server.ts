@@ -4,7 +4,9 @@ import type { Sql } from "../sql.js";
 /** As a connection of the engine has them, which a pooler in between may have changed. */
 interface ServerFacts {
   readonly version: number;
-  readonly settings: Readonly<Record<"fsync" | "synchronous_commit" | "full_page_writes" | "jit", string>>;
+  readonly settings: Readonly<
+    Record<"fsync" | "synchronous_commit" | "full_page_writes" | "jit" | "server_encoding", string>
+  >;
   readonly now: Date;
 }
 
@@ -14,7 +16,8 @@ export async function readServerFacts(sql: Sql): Promise<ServerFacts> {
     select current_setting('server_version_num')::integer as version, clock_timestamp() as now,
       jsonb_build_object(
         'fsync', current_setting('fsync'), 'synchronous_commit', current_setting('synchronous_commit'),
-        'full_page_writes', current_setting('full_page_writes'), 'jit', current_setting('jit')) as settings`;
+        'full_page_writes', current_setting('full_page_writes'), 'jit', current_setting('jit'),
+        'server_encoding', current_setting('server_encoding')) as settings`;
   if (row === undefined) throw new Error("the server says nothing of itself");
   return row;
 }

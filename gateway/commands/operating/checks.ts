@@ -49,7 +49,9 @@ interface NatsServers {
 interface Database {
   readonly fault: undefined;
   readonly version: number;
-  readonly settings: Readonly<Record<"fsync" | "synchronous_commit" | "full_page_writes" | "jit", string>>;
+  readonly settings: Readonly<
+    Record<"fsync" | "synchronous_commit" | "full_page_writes" | "jit" | "server_encoding", string>
+  >;
   /** Of its clock against ours, without the way there and back. */
   readonly clockSkew_ms: number;
   /** Migrations that are missing or were changed. */
@@ -232,6 +234,11 @@ export const CHECKS: readonly Check[] = [
     "jit",
     ["off"],
     "plans are compiled for each statement; a pooler in front may leave out what the engine asks for",
+  ),
+  setting(
+    "server_encoding",
+    ["UTF8"],
+    "names in letters that it lacks are answered with 500; docs/operators/backup.md says how rows are moved to one with UTF8",
   ),
   {
     name: "clock",

@@ -12,7 +12,7 @@ import { gatherInstallation } from "../../../../gateway/commands/operating/facts
 const DATABASE = {
   fault: undefined,
   version: 180_000,
-  settings: { fsync: "on", synchronous_commit: "on", full_page_writes: "on", jit: "off" },
+  settings: { fsync: "on", synchronous_commit: "on", full_page_writes: "on", jit: "off", server_encoding: "UTF8" },
   clockSkew_ms: 3,
   migrations: [],
   keyringFault: undefined,
@@ -36,7 +36,7 @@ const HEALTHY: Installation = {
   disk: { freeBytes: LIMITS.doctor_disk_bytes_min, freeShare: 0.5 },
 };
 
-const settings = (changes: Partial<Record<"fsync" | "synchronous_commit" | "full_page_writes" | "jit", string>>) => ({
+const settings = (changes: Partial<Record<keyof typeof DATABASE.settings, string>>) => ({
   database: { ...DATABASE, settings: { ...DATABASE.settings, ...changes } },
 });
 
@@ -88,6 +88,9 @@ const FAULTS: Readonly<Record<string, readonly (readonly [Partial<Installation>,
     [settings({ synchronous_commit: "local" }), "synchronous_commit"],
   ],
   "postgres jit": [[settings({ jit: "on" }), "jit"]],
+  "postgres server_encoding": [
+    [settings({ server_encoding: "SQL_ASCII" }), "server_encoding of Postgres is SQL_ASCII"],
+  ],
   clock: [
     [{ database: { ...DATABASE, clockSkew_ms: LIMITS.doctor_clock_skew_ms + 1 } }, "clock"],
     [{ database: { ...DATABASE, clockSkew_ms: -LIMITS.doctor_clock_skew_ms - 1 } }, "clock"],
