@@ -81,6 +81,9 @@ export const EVENT_LIMITS = {
   webhook_kept_ms: 30 * DAY_MS,
   webhook_prune_batch: 1_000,
   webhook_prune_interval_ms: 5 * MINUTE_MS,
+  /** Open deliveries among which a statement looks for what waits behind nothing, and such looks at once. Ours. */
+  webhook_waiting_part: 10_000,
+  webhook_waiting_parts_max: 50,
   /** spec/enterprise.md, Limits: pull page size; spec/shapes.md, section 5: over all firms 500. */
   webhook_pull_max: 100,
   webhook_pull_all_max: 500,

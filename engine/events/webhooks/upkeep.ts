@@ -4,7 +4,8 @@ import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { censusOfDeliveries, feedLag } from "../../storage/events/dispatch.js";
-import { pruneDeliveries } from "../../storage/events/repairs.js";
+import { FIRST_OPEN, freeWaiting, pruneDeliveries } from "../../storage/events/repairs.js";
+import type { OpenPlace } from "../../storage/events/repairs.js";
 import type { Sql } from "../../storage/sql.js";
 
 interface UpkeepPorts {
@@ -23,6 +24,24 @@ async function prune({ sql, log }: UpkeepPorts): Promise<void> {
   }
 }
 
+/**
+ * Frees what waits behind nothing, a bounded part of all that is open at each call. Safe to run on every node at once.
+ * @returns where the next call begins
+ */
+async function freeSome({ sql, log }: Omit<UpkeepPorts, "metrics">, from: OpenPlace): Promise<OpenPlace> {
+  let place = from;
+  try {
+    for (let part = 0; part < LIMITS.webhook_waiting_parts_max; part += 1) {
+      const last = await freeWaiting(sql, place);
+      if (last === undefined) return FIRST_OPEN;
+      place = last;
+    }
+  } catch (error) {
+    log.warn("webhook.look_failed", { component: "waiting", ...errorFields(error) });
+  }
+  return place;
+}
+
 /** Sets the gauges; without a database they keep their last value. */
 async function expose({ sql, log, metrics }: UpkeepPorts): Promise<void> {
   try {
@@ -38,7 +57,12 @@ async function expose({ sql, log, metrics }: UpkeepPorts): Promise<void> {
 
 /** Starts the upkeep of one node. @returns ends it */
 export function startUpkeep(ports: UpkeepPorts): () => void {
-  const timer = setInterval(() => void prune(ports), LIMITS.webhook_prune_interval_ms);
+  let from = FIRST_OPEN;
+  const look = async (): Promise<void> => {
+    await prune(ports);
+    from = await freeSome(ports, from);
+  };
+  const timer = setInterval(() => void look(), LIMITS.webhook_prune_interval_ms);
   timer.unref();
   ports.metrics.beforeExposition(() => expose(ports));
   return () => {

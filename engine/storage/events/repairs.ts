@@ -83,7 +83,33 @@ export async function pruneDeliveries(sql: Sql): Promise<number> {
       delete from connector_request
       where created_at < now() - ${LIMITS.webhook_delivered_kept_ms}::bigint * interval '1 millisecond'
     )
-    select prune_webhooks(${LIMITS.webhook_delivered_kept_ms}, ${LIMITS.webhook_kept_ms}, ${LIMITS.webhook_prune_batch})
-      as gone`;
+    select prune_ended_webhooks(${LIMITS.webhook_delivered_kept_ms}, ${LIMITS.webhook_kept_ms},
+      ${LIMITS.webhook_prune_batch}) as gone`;
   return Number(row?.gone ?? 0);
+}
+
+/** A delivery's place among those that are open, in the order of documents. */
+export interface OpenPlace {
+  readonly documentId: string;
+  readonly subscriptionId: string;
+  readonly place: string;
+}
+
+/** Before every open delivery. */
+export const FIRST_OPEN: OpenPlace = {
+  documentId: "00000000-0000-0000-0000-000000000000",
+  subscriptionId: "00000000-0000-0000-0000-000000000000",
+  place: "0",
+};
+
+/**
+ * Lets deliveries go that wait behind nothing, among LIMITS.webhook_waiting_part open ones.
+ * @returns the last of them, behind which the next part begins; undefined when there is none
+ */
+export async function freeWaiting(sql: Sql, after: OpenPlace): Promise<OpenPlace | undefined> {
+  const [last] = await sql<OpenPlace[]>`
+    select document_id as "documentId", subscription_id as "subscriptionId", place::text as place
+    from free_waiting_webhooks(${after.documentId}, ${after.subscriptionId}, ${after.place}::bigint,
+      ${LIMITS.webhook_waiting_part})`;
+  return last;
 }

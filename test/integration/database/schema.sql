@@ -2099,22 +2099,24 @@ AS $function$
     select r.id, row_number() over w as n, sum(r.payload_bytes) over w as octets
     from ranked as r window w as (order by r.rank, r.lane rows between unbounded preceding and current row)
   ), chosen as (
-    select w.id, w.n from weighed as w where w.n <= p_max and (w.octets <= p_bytes_max or (p_one and w.n = 1))
+    select w.id, w.n, c.due_at as was_due from weighed as w join candidate as c on c.id = w.id
+    where w.n <= p_max and (w.octets <= p_bytes_max or (p_one and w.n = 1))
   ), taken as (
     update box_item as i
     set status = 'sending', version = i.version + 1, lease_owner = p_owner, locked_at = clock_timestamp(),
       due_at = clock_timestamp() + p_lease_ms * interval '1 millisecond',
       status_since = case when i.status = 'sending' then i.status_since else clock_timestamp() end,
       updated_at = greatest(i.updated_at, clock_timestamp())
-    from box_item as before, chosen
-    where i.id = chosen.id and before.id = i.id
-    returning i.*, before.due_at as was_due, chosen.n
+    from chosen
+    where i.id = any (array(select c.id from chosen as c)) and i.id = chosen.id
+    returning i.*, chosen.was_due, chosen.n
   )
   select t.id, t.firm_id, t.key_id, t.external_id, t.version, t.sender, t.receiver, t.document_type_id, t.process_id, t.document_id,
     t.tries, extract(epoch from t.locked_at - t.was_due)::double precision * 1000,
     box_is_allowed(t.firm_id, t.key_id, t.integrator_id, t.binding_generation, t.sender),
     p.key_id, p.sealed, t.payload_bytes
-  from taken as t join box_payload as p on p.item_id = t.id
+  from taken as t
+  cross join lateral (select b.key_id, b.sealed from box_payload as b where b.item_id = t.id offset 0) as p
   order by t.n
 $function$
 
@@ -2235,7 +2237,7 @@ AS $function$
       order by d.next_attempt_at limit p_limit
       for update skip locked
     ) as d
-    join payload as p on p.document_id = d.id
+    cross join lateral (select b.bytes from payload as b where b.document_id = d.id offset 0) as p
     window oldest as (order by d.next_attempt_at, d.id)
   ) as o
   cross join lateral take_attempt(o.id, p_owner, p_lease_ms) as a
@@ -3915,6 +3917,39 @@ AS $function$
   select messages.id from messages union all select duties.id from duties
 $function$
 
+CREATE OR REPLACE FUNCTION public.free_waiting_webhooks(p_document uuid, p_subscription uuid, p_place bigint, p_limit integer)
+ RETURNS TABLE(document_id uuid, subscription_id uuid, place bigint)
+ LANGUAGE plpgsql
+ SET enable_bitmapscan TO 'off'
+ SET enable_seqscan TO 'off'
+ SET enable_sort TO 'off'
+AS $function$
+#variable_conflict use_column
+begin
+  return query
+  with part as materialized (
+    select d.id, d.document_id, d.subscription_id, d.place, d.due_at from webhook_delivery as d
+    where d.due_at is not null and (d.document_id, d.subscription_id, d.place) > (p_document, p_subscription, p_place)
+    order by d.document_id, d.subscription_id, d.place limit p_limit
+  ), free as (
+    select w.id from part cross join lateral (
+      select o.id from webhook_delivery as o
+      where o.id = part.id and case when o.due_at = 'infinity' then (
+        select 1 from webhook_delivery as h
+        where h.document_id = o.document_id and h.subscription_id = o.subscription_id and h.due_at is not null
+          and h.replay_of is null and h.place < o.place
+        limit 1
+      ) is null end
+      for update skip locked
+    ) as w
+    where part.due_at = 'infinity'
+  ), freed as (
+    update webhook_delivery as d set due_at = clock_timestamp() from free where d.id = free.id
+  )
+  select part.document_id, part.subscription_id, part.place from part offset p_limit - 1;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.free_webhook_leases(p_owner text, p_working uuid[], p_young_ms integer, p_dead_ms integer)
  RETURNS integer
  LANGUAGE sql
@@ -4495,7 +4530,7 @@ begin
   return true;
 end $function$
 
-CREATE OR REPLACE FUNCTION public.prune_webhooks(p_success_ms bigint, p_other_ms bigint, p_limit integer)
+CREATE OR REPLACE FUNCTION public.prune_ended_webhooks(p_success_ms bigint, p_other_ms bigint, p_limit integer)
  RETURNS bigint
  LANGUAGE plpgsql
  SET enable_bitmapscan TO 'off'
@@ -4555,6 +4590,19 @@ begin
         select 1 from webhook_delivery as d
         where d.endpoint_id = w.id and d.due_at is not null order by d.due_at limit 1
       ) is null;
+  return v_gone;
+end
+$function$
+
+CREATE OR REPLACE FUNCTION public.prune_webhooks(p_success_ms bigint, p_other_ms bigint, p_limit integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+AS $function$
+declare
+  v_gone bigint := prune_ended_webhooks(p_success_ms, p_other_ms, p_limit);
+begin
   update webhook_delivery as d set due_at = clock_timestamp()
     where d.id in (
       select w.id from webhook_delivery as w

@@ -12,7 +12,8 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import { claimDocuments, readLanes } from "../../../engine/storage/documents/attempts.js";
 import { claimDeliveries, settleDeliveries } from "../../../engine/storage/events/dispatch.js";
 import { takenChains } from "../../../engine/storage/events/fan-out.js";
-import { pruneDeliveries } from "../../../engine/storage/events/repairs.js";
+import { FIRST_OPEN, freeWaiting, pruneDeliveries } from "../../../engine/storage/events/repairs.js";
+import type { OpenPlace } from "../../../engine/storage/events/repairs.js";
 import { openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { freshDatabase } from "../../support/database/postgres.js";
@@ -227,4 +228,33 @@ test("a thousand old deliveries are removed without a look at the 40,000 others 
   await sql`analyze`;
   const known = await removal();
   for (const read of [unknown, known]) expect(read).toBeLessThanOrEqual(READ_TO_REMOVE * LIMITS.webhook_prune_batch);
+});
+
+/** Rows and entries of indexes for each open delivery that is looked at: its own, and what it waits behind. */
+const READ_TO_FREE = 8;
+
+test("what waits behind nothing is freed among 25,000 open deliveries that wait, in parts that read no more than their own", async () => {
+  await sql`truncate webhook_endpoint cascade`;
+  await deliveries(12_500, CROWDED);
+  await deliveries(12_500, GONE);
+  // Of each document one event is due and one waits behind it, but for four that wait behind what has gone.
+  await sql`
+    update webhook_delivery as d set document_id = h.document_id, subscription_id = h.subscription_id, due_at = 'infinity'
+    from webhook_delivery as h where h.subscription_id = ${CROWDED} and h.place = d.place - 1 and d.subscription_id = ${GONE}`;
+  await sql`delete from webhook_delivery where place % 2_500 = 0 and due_at <> 'infinity'`;
+  await sql`analyze`;
+  let place: OpenPlace | undefined = FIRST_OPEN;
+  let parts = 0;
+  while (place !== undefined) {
+    const before = await readSoFar();
+    place = await freeWaiting(sql, place);
+    expect((await readSoFar()) - before).toBeLessThanOrEqual(READ_TO_FREE * LIMITS.webhook_waiting_part);
+    parts += 1;
+  }
+  expect(parts).toBe(3);
+  const [left] = await sql`
+    select count(*) filter (where due_at = 'infinity')::integer as waiting, count(*) filter (where due_at <= now())::integer as due,
+      count(*)::integer as open
+    from webhook_delivery where due_at is not null`;
+  expect(left).toEqual({ waiting: 12_495, due: 12_500, open: 24_995 });
 });
