@@ -1,6 +1,5 @@
 /** `kurier pki init` and `kurier pki show`: the sandbox's certificates, and when certificates end. */
 import { existsSync } from "node:fs";
-import { rename, rm } from "node:fs/promises";
 
 import { DAY_MS, isoInstant, systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
@@ -34,14 +33,11 @@ export const pkiInitCommand: Command = {
     const config = loadConfig();
     const folder = developmentFolder(config.DATA_DIR);
     await makeFolder(config.DATA_DIR);
-    if (options.has("force") && existsSync(folder)) {
-      await rm(`${folder}.old`, { recursive: true, force: true });
-      await rename(folder, `${folder}.old`);
-    }
     const done = await ensureDevelopmentPki({
       folder,
       clock: systemClock,
       seat,
+      isNew: options.has("force"),
       ...(from === undefined ? {} : { from }),
     });
     print(

@@ -165,6 +165,8 @@ export const NETWORK_LIMITS = {
   development_leaf_days: 730,
   /** They begin this long ago: another machine's clock may be behind. */
   development_begin_before_ms: 1 * HOUR_MS,
+  /** A half made PKI so much older than another one is of a process that was killed: it takes seconds. Ours. */
+  development_draft_dead_ms: 1 * HOUR_MS,
   /** Certificates in an OCSP answer that are tried as its signer. */
   ocsp_delegates_max: 4,
 

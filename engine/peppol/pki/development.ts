@@ -6,9 +6,9 @@
  */
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { existsSync } from "node:fs";
-import { cp, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { cp, link, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 
 import { DAY_MS } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
@@ -34,6 +34,8 @@ interface DevelopmentOptions {
   readonly seat?: string;
   /** Folder of another development PKI whose authorities issue the leaves. @default authorities of its own */
   readonly from?: string;
+  /** Makes a new one where there is one; the old folder stays as `.old` until the next time. @default false */
+  readonly isNew?: boolean;
 }
 
 /** Where the authorities of the development PKI lie. @param folder of the development PKI */
@@ -52,7 +54,7 @@ const AUTHORITY_SUBJECT: Readonly<Record<Usage | "root", SubjectName>> = {
  */
 export async function ensureDevelopmentPki(options: DevelopmentOptions): Promise<"created" | "renewed" | "kept"> {
   const { folder, clock } = options;
-  if (!existsSync(folder)) {
+  if (options.isNew === true || !existsSync(folder)) {
     await create(options);
     return "created";
   }
@@ -81,21 +83,50 @@ export async function loadDevelopmentKeys(folder: string): Promise<readonly Load
 }
 
 /** Makes everything in a temporary folder that is renamed at the end, so that nobody ever sees half a PKI. */
-async function create({ folder, clock, from, seat = DEVELOPMENT_SEAT }: DevelopmentOptions): Promise<void> {
+async function create(options: DevelopmentOptions): Promise<void> {
+  const { folder, isNew = false } = options;
   const draft = `${folder}.${process.pid}`;
   await rm(draft, { recursive: true, force: true });
   await mkdir(draft, { recursive: true, mode: 0o700 });
-  if (from === undefined) await makeAuthorities(draft, clock);
-  else await takeTrust(from, draft);
-  for (const usage of USAGES) await issueLeaf({ authorities: from ?? draft, folder: draft }, usage, seat, clock);
-  // Authorities whose keys are empty after a power loss could issue nothing, and nobody could be told from whom.
-  await syncTree(draft);
+  try {
+    await removeDeadDrafts(folder, draft);
+    await fill(draft, options);
+    if (isNew) await setAside(folder);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    throw error;
+  }
   try {
     await renameSynced(draft, folder);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
     // Another process was faster: its PKI is as good.
     if (!existsSync(folder)) throw error;
+  }
+}
+
+async function fill(draft: string, { clock, from, seat = DEVELOPMENT_SEAT }: DevelopmentOptions): Promise<void> {
+  if (from === undefined) await makeAuthorities(draft, clock);
+  else await takeTrust(from, draft);
+  for (const usage of USAGES) await issueLeaf({ authorities: from ?? draft, folder: draft }, usage, seat, clock);
+  // Authorities whose keys are empty after a power loss could issue nothing, and nobody could be told from whom.
+  await syncTree(draft);
+}
+
+/** Just before a new one takes its place: whoever breaks off while that is made keeps the old one. */
+async function setAside(folder: string): Promise<void> {
+  await rm(`${folder}.old`, { recursive: true, force: true });
+  if (existsSync(folder)) await rename(folder, `${folder}.old`);
+}
+
+/** Takes away the keys that processes that were killed have left. */
+async function removeDeadDrafts(folder: string, draft: string): Promise<void> {
+  const now = statSync(draft).mtimeMs;
+  for (const name of await readdir(dirname(folder))) {
+    if (!name.startsWith(`${basename(folder)}.`) || !/\.\d+$/.test(name)) continue;
+    const path = join(dirname(folder), name);
+    const madeAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? now;
+    if (now - madeAt > LIMITS.development_draft_dead_ms) await rm(path, { recursive: true, force: true });
   }
 }
 

@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -415,5 +416,22 @@ describe("the development PKI", () => {
     expect(text).toMatch(/ap\s+PSK000009\s+\d{4}-\d\d-\d\d\s+(729|730)\s+[0-9a-f]{64}/);
     expect(text).toContain("--force makes new ones");
     expect(existsSync(join(place, "pki.old", "trust"))).toBe(true);
+  });
+
+  test("certificates that are to be made anew stay in their place until all of the new ones are there, and a command that broke off leaves no keys for good", async () => {
+    const clock = fakeClock();
+    const [own, broken] = [join(place, "pki"), join(place, "broken")];
+    await ensureDevelopmentPki({ folder: own, clock });
+    const before = readFileSync(join(own, "ap.pem"), "utf8");
+    for (const part of ["trust", "ca"]) mkdirSync(join(broken, part), { recursive: true });
+    await expect(ensureDevelopmentPki({ folder: own, clock, from: broken, isNew: true })).rejects.toThrow("ap-ca.pem");
+    expect(readFileSync(join(own, "ap.pem"), "utf8")).toBe(before);
+    expect(readdirSync(place)).toEqual(["broken", "pki"]);
+    for (const name of ["pki.4711", "pki.4712"]) mkdirSync(join(place, name, "ca"), { recursive: true });
+    utimesSync(join(place, "pki.4711"), 1_000, 1_000);
+    expect(await ensureDevelopmentPki({ folder: own, clock, isNew: true })).toBe("created");
+    expect(readFileSync(join(own, "ap.pem"), "utf8")).not.toBe(before);
+    expect(readFileSync(join(place, "pki.old", "ap.pem"), "utf8")).toBe(before);
+    expect(readdirSync(place)).toEqual(["broken", "pki", "pki.4712", "pki.old"]);
   });
 });
