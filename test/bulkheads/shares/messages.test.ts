@@ -13,9 +13,12 @@ import { newServiceMessage } from "../../../engine/documents/provider.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../../engine/peppol/responses/mls.js";
 import { PROVIDER_SCHEME } from "../../../engine/peppol/seats.js";
 import type { Outcome, Transport } from "../../../engine/peppol/transport.js";
-import { addServiceMessage } from "../../../engine/storage/documents/service-messages.js";
+import { addServiceMessage, takeServiceMessages } from "../../../engine/storage/documents/service-messages.js";
+import { openSql } from "../../../engine/storage/sql.js";
+import type { Sql } from "../../../engine/storage/sql.js";
 import { OWN, PEER_SEAT, statusBench, statusNode } from "../../support/as4/statuses.js";
 import type { StatusBench } from "../../support/as4/statuses.js";
+import { readSoFar } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { eventually } from "../../support/eventually.js";
@@ -76,6 +79,14 @@ async function owe(receivers: readonly string[]): Promise<void> {
     expect(await addServiceMessage(db.sql, message)).toBe(true);
   }
 }
+/** Rows of messages alone that are due, as many as one likes. */
+const addMessages = (sql: Sql, count: number, receiver: string) => sql`
+  insert into service_message (
+    id, kind, subject, code, sender, receiver, document_type_id, process_id, as4_message_id, sbdh_instance_id,
+    payload_key_id, payload_sealed, payload_sha256, status, version, attempts, next_attempt_at, created_at
+  ) select row.id, 'mls', row.id, 'RE', ${OWN.participant}, ${receiver}, 'type', 'process', row.id, row.id, 'k', 's', 'h',
+    'queued', 1, 0, now(), now()
+  from (select gen_random_uuid() as id from generate_series(1, ${count}::integer)) as row`;
 const times = (count: number, receiver: string): string[] => Array.from({ length: count }, () => receiver);
 const to = (receiver: string): number => handed.filter((one) => one === receiver).length;
 const delivered = async (): Promise<number> =>
@@ -145,4 +156,27 @@ test("a provider that is owed more than a look at what is due sees is told a few
     update service_message set next_attempt_at = 'infinity'
     where lease_owner is null and status = 'queued' and kind = 'mls'`;
   await release(LIMITS.service_messages_receiver_max + 1);
+});
+
+test("a claim reads what is due once, and not again for each message that it takes, also where statistics are of an hour in which none was", async () => {
+  const sql = openSql({ url: db.url, name: "claims", connections: 1 });
+  const slow = "0242:000666" as ParticipantId;
+  const backlog = 3_000;
+  try {
+    await addMessages(sql, 2_000, QUIET);
+    await sql`update service_message set status = 'delivered', next_attempt_at = null, delivered_at = now()`;
+    await sql`vacuum analyze service_message`;
+    await addMessages(sql, backlog, slow);
+    for (let other = 0; other < 28; other += 1) await addMessages(sql, 1, `0242:0007${String(other).padStart(2, "0")}`);
+    const before = await readSoFar(sql);
+    const taken = await takeServiceMessages(sql, {
+      ...{ owner: "claims/1", lease_ms: LIMITS.status_lease_ms, limit: 28 },
+      underWay: Array.from({ length: LIMITS.service_messages_receiver_max }, () => slow),
+    });
+    expect(taken).toHaveLength(28);
+    // Each that is due once, and of each that is taken no more than a few entries.
+    expect((await readSoFar(sql)) - before).toBeLessThan(backlog + 28 * 20);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
 });

@@ -2263,7 +2263,7 @@ AS $function$
   ), chosen as (
     select m.id from ranked as r join service_message as m on m.id = r.id
     where r.share <= p_receiver_max
-      and m.next_attempt_at <= now() and (m.lease_until is null or m.lease_until < now())
+      and case when m.next_attempt_at <= now() then true end and (m.lease_until is null or m.lease_until < now())
     order by r.share, r.next_attempt_at limit p_limit
     for update of m skip locked
   ), taken as (
