@@ -12,7 +12,7 @@ import { leaseMessages } from "../engine/documents/delivery/service-dispatch.js"
 import type { attemptMessage } from "../engine/documents/delivery/service-dispatch.js";
 import { keyOfStatus, readDueStatuses } from "../engine/documents/inbound/statuses.js";
 import type { ReadStatus, StatusReadPorts } from "../engine/documents/inbound/statuses.js";
-import { createWatch } from "../engine/events/wake.js";
+import { createWatch, within } from "../engine/events/wake.js";
 import type { Wake } from "../engine/events/wake.js";
 import { LIMITS } from "../engine/base/limits.js";
 import { errorFields } from "../engine/base/log.js";
@@ -74,19 +74,22 @@ const follow = ({ actors, document, message }: StatusWorkPorts, read: ReadStatus
 /**
  * The same, but nobody waits for the end of an attempt: its receiver takes a minute over it if it likes, and has told
  * us of the document meanwhile. Outside of its document's turn a status is put off.
+ * @returns 1 when it was followed, or waits, and 0 when that failed
  */
 async function followApart(
   ports: StatusWorkPorts,
   statuses: Map<string, Promise<unknown>>,
   read: ReadStatus,
-): Promise<void> {
+): Promise<number> {
   const { id } = read.status;
-  if (!read.isUnderWay) await follow(ports, read);
-  else if (statuses.size >= LIMITS.statuses_waiting_max) await ports.actors.ask(ports.message, id, "Settle", read);
-  else {
-    const ended = answered(ports, "statuses", [follow(ports, read)]).finally(() => statuses.delete(id));
-    statuses.set(id, ended);
+  if (statuses.size >= LIMITS.statuses_waiting_max) {
+    const asked = read.isUnderWay ? ports.actors.ask(ports.message, id, "Settle", read) : follow(ports, read);
+    return answered(ports, "statuses", [asked]);
   }
+  const ended = answered(ports, "statuses", [follow(ports, read)]).finally(() => statuses.delete(id));
+  statuses.set(id, ended);
+  // An attempt may have begun since the status was read.
+  return read.isUnderWay ? 1 : within(ended, LIMITS.statuses_patience_ms, 1);
 }
 
 /** Leases messages that are to be sent and gives them to their actors. @returns what is under way with that */
@@ -105,11 +108,8 @@ export const STATUS_STEPS = {
     const due = await readDueStatuses(ports, [...statuses.keys()]);
     let count = 0;
     for (let i = 0; i < due.length; i += LIMITS.statuses_concurrent) {
-      count += await answered(
-        ports,
-        "statuses",
-        due.slice(i, i + LIMITS.statuses_concurrent).map((read) => followApart(ports, statuses, read)),
-      );
+      const asked = due.slice(i, i + LIMITS.statuses_concurrent).map((read) => followApart(ports, statuses, read));
+      for (const one of await Promise.all(asked)) count += one;
     }
     return count;
   },

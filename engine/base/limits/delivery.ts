@@ -176,6 +176,8 @@ export const DELIVERY_LIMITS = {
    * order; more are put off. Read they have 200 KB at the most. Ours.
    */
   statuses_waiting_max: 64,
+  /** How long the next statuses wait for one whose document was idle when it was read. Ours. */
+  statuses_patience_ms: 2 * SECOND_MS,
   /**
    * Deliveries of service messages at once on a node, and of these to one receiver: eight that hang are needed until
    * others wait. Among so many that are due, the longest due ones, receivers have their turns. Ours.

@@ -335,14 +335,15 @@ test("a status moves its document in that document's turn: while another turn ru
     },
   };
   const turn = actors.ask(busy, document.id, "Release", null);
-  const working = STATUS_STEPS.statuses(bench.node);
+  const node = { ...bench.node, hand: newHand() };
+  const working = STATUS_STEPS.statuses(node);
   await eventually(
     "the status waits in the document's mailbox",
     async () => (await bench.metric('actor_mailbox_depth_sum{kind="document"}')) > 0,
   );
   expect(await outcomes()).toEqual(["pending"]);
   release();
-  await Promise.all([turn, working]);
+  await Promise.all([turn, working, ...node.hand.statuses.values()]);
   expect(await outcomes()).toEqual(["applied"]);
 });
 
@@ -399,6 +400,43 @@ test("a status is read in the turn of the access point that sent it, whatever an
   expect(due.at(-1)?.subject).toBe(document.id);
   const times = due.map(({ status }) => status.receivedAt);
   expect(times, "in the order in which they came").toEqual([...times].sort((a, b) => a - b));
+});
+
+test("statuses of other documents do not wait for one whose document's attempt has begun since it was read", async () => {
+  const held = await sent("transmitted");
+  const other = await bench.document(firmId, SENDER);
+  expect(await bench.trigger(other.id, "receipt_confirmed")).toBe(true);
+  let end = (): void => undefined;
+  const running = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const { actors, document: kind } = bench.node;
+  const attempt: typeof kind = {
+    ...kind,
+    handlers: {
+      ...kind.handlers,
+      Release: async () => {
+        await running;
+        return { reply: false };
+      },
+    },
+  };
+  // Not under lease when it is read, and in its turn when it is followed.
+  const turn = actors.ask(attempt, held.id, "Release", null);
+  await bench.receive(mlsExchange(clock, held.sbdhInstanceId, "AP"));
+  clock.advance(1);
+  for (let more = 0; more < LIMITS.statuses_concurrent; more += 1)
+    await bench.receive(mlsExchange(clock, randomUUID(), "AP"));
+  clock.advance(1);
+  await bench.receive(mlsExchange(clock, other.sbdhInstanceId, "RE"));
+  const node = { ...bench.node, hand: newHand() };
+  expect(await STATUS_STEPS.statuses(node)).toBe(2 + LIMITS.statuses_concurrent);
+  expect((await bench.story(firmId, other.id)).states).toEqual(["queued", "delivered", "rejected"]);
+  expect(node.hand.statuses.size).toBe(1);
+  end();
+  await Promise.all([turn, ...node.hand.statuses.values()]);
+  expect((await bench.story(firmId, held.id)).states).toEqual(["queued", "sent", "delivered"]);
+  expect(node.hand.statuses.size).toBe(0);
 });
 
 test("statuses about documents that are under way wait as far as there is room for them: the others are put off", async () => {
