@@ -1,5 +1,5 @@
 /** What commands write for people: the only place that touches the standard streams, besides the log. */
-import { closeSync, writeSync } from "node:fs";
+import { closeSync } from "node:fs";
 import { stderr, stdin, stdout } from "node:process";
 import { createInterface } from "node:readline/promises";
 import { isatty } from "node:tty";
@@ -20,19 +20,10 @@ stderr.on("error", () => {
 
 const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor));
 
-function isGone(terminal: number): boolean {
-  try {
-    writeSync(terminal, "");
-    return false;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EIO";
-  }
-}
-
 // Node.js gives terminals their settings back as it ends, and aborts, with a stack and a dump of our memory where those
-// are allowed, when one is gone; those that are closed it leaves alone.
+// are allowed, when one is gone; those that are closed it leaves alone. What is gone is a terminal no longer.
 process.on("exit", () => {
-  if (terminals.some(isGone)) for (const terminal of terminals) closeSync(terminal);
+  if (!terminals.every((terminal) => isatty(terminal))) for (const terminal of terminals) closeSync(terminal);
 });
 
 /** Waits for what was printed. @returns whether anything was lost that somebody may still want to read */

@@ -102,11 +102,14 @@ describe("a log that nobody can take", () => {
     expect(await ended(child)).toEqual([0, null]);
   });
 
-  test.skipIf(!hasTerminals)(
-    "an engine in a terminal drains and ends well when that is closed, without a stack or a dump of its memory",
-    async () => {
+  test.skipIf(!hasTerminals).each([
+    ["in a terminal", []],
+    ["that can only read its terminal", ["sh", "-c", 'exec "$0" "$@" </dev/tty >/dev/null']],
+  ])(
+    "an engine %s drains and ends well when that is closed, without a stack or a dump of its memory",
+    async (_, before) => {
       const { dataDir, words, env, ready } = await prepareServe();
-      const terminal = startInTerminal(words, { folder: dataDir, env, isLed: true });
+      const terminal = startInTerminal([...before, ...words], { folder: dataDir, env, isLed: true });
       undo.push(() => {
         terminal.close();
       });
