@@ -85,7 +85,7 @@ export async function loadDevelopmentKeys(folder: string): Promise<readonly Load
 /** Makes everything in a temporary folder that is renamed at the end, so that nobody ever sees half a PKI. */
 async function create(options: DevelopmentOptions): Promise<void> {
   const { folder, isNew = false } = options;
-  const draft = `${folder}.${process.pid}`;
+  const draft = `${draftsOf(folder)}${process.pid}`;
   await rm(draft, { recursive: true, force: true });
   await mkdir(draft, { recursive: true, mode: 0o700 });
   try {
@@ -119,11 +119,14 @@ async function setAside(folder: string): Promise<void> {
   if (existsSync(folder)) await rename(folder, `${folder}.old`);
 }
 
+/** A word, and no number alone: `pki.20261128` is the copy that somebody made of his keys on a day. */
+const draftsOf = (folder: string): string => `${folder}.draft-`;
+
 /** Takes away the keys that processes that were killed have left. */
 async function removeDeadDrafts(folder: string, draft: string): Promise<void> {
   const now = statSync(draft).mtimeMs;
   for (const name of await readdir(dirname(folder))) {
-    if (!name.startsWith(`${basename(folder)}.`) || !/\.\d+$/.test(name)) continue;
+    if (!name.startsWith(basename(draftsOf(folder)))) continue;
     const path = join(dirname(folder), name);
     const madeAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? now;
     if (now - madeAt > LIMITS.development_draft_dead_ms) await rm(path, { recursive: true, force: true });

@@ -418,7 +418,7 @@ describe("the development PKI", () => {
     expect(existsSync(join(place, "pki.old", "trust"))).toBe(true);
   });
 
-  test("certificates that are to be made anew stay in their place until all of the new ones are there, and a command that broke off leaves no keys for good", async () => {
+  test("certificates that are to be made anew stay in their place until all of the new ones are there, and a command that broke off leaves no keys for good, but the copies that somebody made", async () => {
     const clock = fakeClock();
     const [own, broken] = [join(place, "pki"), join(place, "broken")];
     await ensureDevelopmentPki({ folder: own, clock });
@@ -427,11 +427,13 @@ describe("the development PKI", () => {
     await expect(ensureDevelopmentPki({ folder: own, clock, from: broken, isNew: true })).rejects.toThrow("ap-ca.pem");
     expect(readFileSync(join(own, "ap.pem"), "utf8")).toBe(before);
     expect(readdirSync(place)).toEqual(["broken", "pki"]);
-    for (const name of ["pki.4711", "pki.4712"]) mkdirSync(join(place, name, "ca"), { recursive: true });
-    utimesSync(join(place, "pki.4711"), 1_000, 1_000);
+    const copy = "pki.20261128";
+    const drafts = ["pki.draft-4711", "pki.draft-4712"] as const;
+    for (const name of [copy, ...drafts]) mkdirSync(join(place, name, "ca"), { recursive: true });
+    for (const name of [copy, drafts[0]]) utimesSync(join(place, name), 1_000, 1_000);
     expect(await ensureDevelopmentPki({ folder: own, clock, isNew: true })).toBe("created");
     expect(readFileSync(join(own, "ap.pem"), "utf8")).not.toBe(before);
     expect(readFileSync(join(place, "pki.old", "ap.pem"), "utf8")).toBe(before);
-    expect(readdirSync(place)).toEqual(["broken", "pki", "pki.4712", "pki.old"]);
+    expect(readdirSync(place)).toEqual(["broken", "pki", copy, drafts[1], "pki.old"]);
   });
 });
