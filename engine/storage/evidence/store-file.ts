@@ -31,8 +31,8 @@ interface FileEvidenceStore extends EvidenceStore {
   readonly tidy: NonNullable<EvidenceStore["tidy"]>;
 }
 
-/** What says that a folder stays: something is in it, a volume hangs there, or it is not ours to take. */
-const STAYS: ReadonlySet<string> = new Set(["ENOTEMPTY", "EEXIST", "EBUSY", "EACCES", "EPERM", "EROFS"]);
+/** What says that a folder stays: something is in it, a volume hangs or a link is there, or it is not ours to take. */
+const STAYS: ReadonlySet<string> = new Set(["ENOTEMPTY", "EEXIST", "EBUSY", "ENOTDIR", "EACCES", "EPERM", "EROFS"]);
 
 /** Removes folders, from the innermost on, up to the first that stays: an empty one harms nobody. */
 async function removeEmpty(folders: readonly string[]): Promise<void> {

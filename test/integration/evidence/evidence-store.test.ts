@@ -5,8 +5,10 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import files from "node:fs/promises";
@@ -146,6 +148,26 @@ describe("the file form", () => {
     expect(readFileSync(join(root, ref)).equals(bytes)).toBe(true);
     rmSync(root, { recursive: true, force: true });
   });
+});
+
+test("the last object of a year goes also where somebody keeps that year on another disk, behind a link that stays", async () => {
+  const [root, disk] = ["store", "disk"].map((name) => mkdtempSync(join(tmpdir(), `kurier-${name}-`))) as [
+    string,
+    string,
+  ];
+  try {
+    const store = openFileEvidence(root);
+    const ref = evidenceRef(Buffer.from("a"), STORED_AT);
+    await store.put(ref, Buffer.from("a"));
+    renameSync(join(root, "2026"), join(disk, "2026"));
+    symlinkSync(join(disk, "2026"), join(root, "2026"));
+    await store.remove(ref, retainedUntil(ref));
+    // A run that was killed before it forgot the object comes again.
+    for (let run = 0; run < 2; run += 1) await store.tidy(ref, retainedUntil(ref));
+    expect([readdirSync(root), readdirSync(join(disk, "2026"))]).toEqual([["2026"], []]);
+  } finally {
+    for (const folder of [root, disk]) rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test("a line of the log says what the system says of a store that takes nothing, and not where it lies", async () => {
