@@ -165,7 +165,8 @@ async function checkServer(sql: Sql): Promise<void> {
   }
   if (row?.encoding !== ENCODING && (await readApplied(sql)).length === 0) {
     throw new MigrationError(
-      `The database has the encoding ${row?.encoding ?? "that it does not tell"}, which lacks letters of other languages; make it anew with createdb --encoding=${ENCODING} --template=template0.`,
+      // With the locale, for that of a server made under LATIN2 takes no other encoding than its own.
+      `The database has the encoding ${row?.encoding ?? "that it does not tell"}, which lacks letters of other languages; make it anew with createdb --encoding=${ENCODING} --locale=C --template=template0.`,
     );
   }
 }

@@ -44,7 +44,10 @@ test.each(["SQL_ASCII", "LATIN2"])(
   "an empty database of the encoding %s is refused before anything is made in it, with the command that makes another",
   async (encoding) => {
     const url = await databaseIn(encoding);
-    const told = new RegExp(`the encoding ${encoding}.*createdb --encoding=UTF8 --template=template0\\.$`, "u");
+    const told = new RegExp(
+      `the encoding ${encoding}.*createdb --encoding=UTF8 --locale=C --template=template0\\.$`,
+      "u",
+    );
     await expect(migrate({ url, clock: systemClock })).rejects.toThrow(told);
     await expect(requireMigrated({ url })).rejects.toThrow(told);
     const sql = openSql({ url, name: "test", connections: 1 });
