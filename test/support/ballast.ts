@@ -1,6 +1,7 @@
 /** A small file system of its own, and a file on it that takes all the room there is. Linux, with the right to mount. */
 import { spawnSync } from "node:child_process";
-import { appendFileSync, closeSync, openSync, rmSync, writeSync } from "node:fs";
+import { appendFileSync, closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const PIECE = Buffer.alloc(1 << 20);
@@ -10,6 +11,18 @@ const hasNoRoom = (error: unknown): boolean => error instanceof Error && "code" 
 /** @param size  as mount(8) takes it, `384m` @returns whether there is one now */
 export const mountSmall = (folder: string, size: string): boolean =>
   spawnSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "kurier", folder]).status === 0;
+
+/**
+ * Whether there can be one, which tests ask before any of them runs: what a file mounts then stays for ever where all
+ * of its tests are filtered out, since nothing is torn down.
+ */
+export function canMountSmall(size: string): boolean {
+  const folder = mkdtempSync(join(tmpdir(), "kurier-mount-"));
+  const can = mountSmall(folder, size);
+  if (can) unmountSmall(folder);
+  rmSync(folder, { recursive: true, force: true });
+  return can;
+}
 
 /** Also while somebody still has a file there open. */
 export const unmountSmall = (folder: string): void => {

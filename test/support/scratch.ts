@@ -31,12 +31,22 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
+/** Removes a folder, as far as the system lets go of it. */
+function removeFree(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } catch (error) {
+    // Something is mounted in it still: no reason to run no test.
+    if ((error as NodeJS.ErrnoException).code !== "EBUSY") throw error;
+  }
+}
+
 /** Removes folders of runs that were killed. */
 function removeLeftBehind({ place, now_ms }: Machine): void {
   for (const name of readdirSync(place).filter((one) => one.startsWith(PREFIX))) {
     const pid = Number(name.slice(PREFIX.length).split("-")[0]);
     const touched = statSync(join(place, name), { throwIfNoEntry: false })?.mtimeMs ?? now_ms;
-    if (!isAlive(pid) && now_ms - touched > LEFT_BEHIND_MS) rmSync(join(place, name), { recursive: true, force: true });
+    if (!isAlive(pid) && now_ms - touched > LEFT_BEHIND_MS) removeFree(join(place, name));
   }
 }
 

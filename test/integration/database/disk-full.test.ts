@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { runningEmbeddedPostgres } from "../../../engine/embedded/embedded.js";
 import { openSql } from "../../../engine/storage/sql.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
-import { createBallast, mountSmall, unmountSmall } from "../../support/ballast.js";
+import { createBallast, canMountSmall, mountSmall, unmountSmall } from "../../support/ballast.js";
 import { accessToken, invoiceXml, sapi, send, sendParts } from "../../support/engines/engine.js";
 import type { HttpAnswer, Mailbox, SendParts } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
@@ -24,13 +24,14 @@ const SIZE = "384m";
 const SENDS = 12;
 
 const folder = mkdtempSync(join(tmpdir(), "kurier-disk-"));
-const mounted = mountSmall(folder, SIZE);
+const canMount = canMountSmall(SIZE);
 const ballast = createBallast(folder);
 let engine: EngineProcess;
 let sender: Mailbox;
 
 beforeAll(async () => {
-  if (!mounted) return;
+  if (!canMount) return;
+  mountSmall(folder, SIZE);
   await buildIfNeeded();
   engine = await startEngineProcess({ dataDir: folder, env: { VALIDATOR_THREADS: "1" } });
   const own = engine.sandbox.sender;
@@ -38,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => {
   killEverythingOn(folder);
-  if (mounted) unmountSmall(folder);
+  if (canMount) unmountSmall(folder);
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -80,7 +81,7 @@ async function sendSome(): Promise<readonly number[]> {
   return (await Promise.all(some.map(ask))).map(({ status }) => status);
 }
 
-test.skipIf(!mounted)(
+test.skipIf(!canMount)(
   "on a full disk sends and reads are answered 503 and nothing worse; with room again each is accepted under its key and delivered once, by the same process",
   { timeout: 180_000 },
   async () => {

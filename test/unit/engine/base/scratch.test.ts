@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { systemClock } from "../../../../engine/base/clock.js";
+import { canMountSmall, mountSmall, unmountSmall } from "../../../support/ballast.js";
 import { scratchFolder } from "../../../support/scratch.js";
 
 const ROOMY = 64e9;
@@ -32,15 +33,36 @@ test("where memory is short, or there is no such place, the disk has to do", () 
   expect(scratchFolder({ ...machine(), place: join(place, "nowhere") })).toBeUndefined();
 });
 
+/** A folder of a run, as old as one likes. */
+function leave(pid: number, age_ms: number, now_ms: number): string {
+  const folder = join(place, `kurier-run-${pid}-${age_ms}`);
+  mkdirSync(join(folder, "data"), { recursive: true });
+  utimesSync(folder, (now_ms - age_ms) / 1_000, (now_ms - age_ms) / 1_000);
+  return folder;
+}
+
 test("what killed runs have left goes after an hour; what a run still has, or had a moment ago, stays", () => {
   const now_ms = systemClock.now();
-  const leave = (pid: number, age_ms: number): string => {
-    const folder = join(place, `kurier-run-${pid}-${age_ms}`);
-    mkdirSync(join(folder, "data"), { recursive: true });
-    utimesSync(folder, (now_ms - age_ms) / 1_000, (now_ms - age_ms) / 1_000);
-    return folder;
-  };
-  const [old, recent, living] = [leave(DEAD, 7_200_000), leave(DEAD, 60_000), leave(process.pid, 7_200_000)];
+  const [old, recent, living] = [
+    leave(DEAD, 7_200_000, now_ms),
+    leave(DEAD, 60_000, now_ms),
+    leave(process.pid, 7_200_000, now_ms),
+  ];
   scratchFolder({ ...machine(), now_ms });
   expect([old, recent, living].map((folder) => existsSync(folder))).toEqual([false, true, true]);
 });
+
+test.skipIf(!canMountSmall("1m"))(
+  "what a killed run has left mounted ends no other run: its folder stays, and the others go",
+  () => {
+    const now_ms = systemClock.now();
+    const [held, free] = [leave(DEAD, 7_200_000, now_ms), leave(DEAD, 7_300_000, now_ms)];
+    mountSmall(join(held, "data"), "1m");
+    try {
+      expect(scratchFolder({ ...machine(), now_ms })).toBeDefined();
+      expect([held, free].map((folder) => existsSync(folder))).toEqual([true, false]);
+    } finally {
+      unmountSmall(join(held, "data"));
+    }
+  },
+);
