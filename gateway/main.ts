@@ -21,6 +21,7 @@ import { createAuthPorts } from "./request/auth.js";
 import type { PipelinePorts } from "./request/ports.js";
 import { claimPort } from "./http/claim-port.js";
 import type { ServerForm } from "./http/listener.js";
+import { createLags } from "../engine/events/lags.js";
 import { consoleRows } from "./start/console/console.js";
 import { listen, Stack, startDatabase, startStreams } from "./start/infrastructure.js";
 import type { Base } from "./start/infrastructure.js";
@@ -140,6 +141,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
     log,
     clock,
   };
+  const lags = createLags({ streams: parts.streams, log });
   await listen(
     base,
     {
@@ -150,8 +152,8 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
       connections_share: LIMITS.admin_connections_share,
     },
     [
-      ...adminRows(base, parts, sandbox, isReady),
-      ...consoleRows(base, parts, { adminToken, isAdminToken: ports.authenticateAdmin }),
+      ...adminRows(base, parts, { sandbox, isReady, lags }),
+      ...consoleRows(base, parts, { adminToken, isAdminToken: ports.authenticateAdmin, lags }),
     ],
     ports,
   );

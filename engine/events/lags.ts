@@ -7,11 +7,14 @@ import type { StreamName, Streams } from "./streams.js";
 import { within } from "./wake.js";
 
 /** A stream as StreamStatus tells of it, or null for what its broker does not tell. */
-export interface StreamLag {
+interface StreamLag {
   readonly stream: StreamName;
   readonly pending: number | null;
   readonly oldestAge_s: number | null;
 }
+
+/** Asks how far the streams are behind. Never rejects. */
+export type Lags = () => Promise<readonly StreamLag[]>;
 
 const UNKNOWN: readonly StreamLag[] = STREAM_NAMES.map((stream) => ({ stream, pending: null, oldestAge_s: null }));
 
@@ -19,10 +22,7 @@ const UNKNOWN: readonly StreamLag[] = STREAM_NAMES.map((stream) => ({ stream, pe
  * Asks the broker, for LIMITS.metrics_timeout_ms; who asks meanwhile gets the same answer, and while a broker is silent
  * everybody is told at once that nobody knows.
  */
-export function createLags(ports: {
-  readonly streams: Pick<Streams, "status">;
-  readonly log: Log;
-}): () => Promise<readonly StreamLag[]> {
+export function createLags(ports: { readonly streams: Pick<Streams, "status">; readonly log: Log }): Lags {
   let asked: Promise<readonly StreamLag[]> | undefined;
   const ask = async (): Promise<readonly StreamLag[]> => {
     try {

@@ -11,7 +11,7 @@ import type { Sandbox } from "../../engine/identity/sandbox.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { errorFields } from "../../engine/base/log.js";
 import type { Log } from "../../engine/base/log.js";
-import { createLags } from "../../engine/events/lags.js";
+import type { Lags } from "../../engine/events/lags.js";
 import { registersNewFirms } from "../../engine/peppol/discovery/registrations-setup.js";
 import type { RegistrationResult } from "../../engine/peppol/discovery/registrations.js";
 import { censusOfDocuments } from "../../engine/storage/documents/documents.js";
@@ -105,13 +105,14 @@ const PARTICIPANT_FAULTS: Readonly<Record<ParticipantFault, string>> = {
   participant_of_provider: "Scheme 0242 names service providers; give the firm an id of its own.",
 };
 
+interface AdminOptions {
+  readonly sandbox: Sandbox | undefined;
+  readonly isReady: () => Promise<boolean>;
+  readonly lags: Lags;
+}
+
 /** The rows of the admin listener. */
-export function adminRows(
-  base: Base,
-  parts: Work,
-  sandbox: Sandbox | undefined,
-  isReady: () => Promise<boolean>,
-): readonly Route[] {
+export function adminRows(base: Base, parts: Work, { sandbox, isReady, lags }: AdminOptions): readonly Route[] {
   const { config, clock, metrics, log } = base;
   const { sql } = parts;
   const tenants = tenantsThroughActors(parts.actors, tenantKind({ sql, clock, environment: config.ENVIRONMENT }));
@@ -143,7 +144,7 @@ export function adminRows(
       listReceived: (query) => orTemporary(listOperatorReceived(sql, query)),
       findReceived: (id) => orTemporary(findOperatorReceived(sql, id)),
       releaseReceived: (id) => parts.release(id),
-      streams: createLags({ streams: parts.streams, log }),
+      streams: lags,
       masterKeys: () => orTemporary(listMasterKeys(sql)),
       masterKeyId: parts.masterKeyId,
       oldestDue_s: async () => (await orTemporary(censusOfDocuments(sql, clock.now()))).oldestDue_s,

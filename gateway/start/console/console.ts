@@ -1,6 +1,6 @@
 /** The rows of the console, plugged into the running engine. Without an operators' token there is no console. */
 import { operatorThroughActors } from "../../../actors/operators/operator.js";
-import { createLags } from "../../../engine/events/lags.js";
+import type { Lags } from "../../../engine/events/lags.js";
 import { operatorActor } from "../../../engine/identity/operators/record.js";
 import { createConsoleSessions } from "../../../engine/identity/operators/sessions.js";
 import type { Route } from "../../contract/route.js";
@@ -21,14 +21,18 @@ interface ConsoleOptions {
   /** The operators' token; undefined where they have none, and nobody signs in. */
   readonly adminToken: string | undefined;
   readonly isAdminToken: PipelinePorts["authenticateAdmin"];
+  readonly lags: Lags;
 }
 
 /** Rows of the operators' listener. */
-export function consoleRows(base: Base, parts: Work, { adminToken, isAdminToken }: ConsoleOptions): readonly Route[] {
+export function consoleRows(
+  base: Base,
+  parts: Work,
+  { adminToken, isAdminToken, lags }: ConsoleOptions,
+): readonly Route[] {
   const { clock, config, log } = base;
-  const { sql, streams, expiries } = parts;
+  const { sql, expiries } = parts;
   if (adminToken === undefined) return [];
-  const lags = createLags({ streams, log });
   const heartbeat = createHeartbeat({ sql, clock, lags, expiries, environment: config.ENVIRONMENT });
   const sessions = createConsoleSessions({ sql, clock }, adminToken);
   const session = sessions.find;

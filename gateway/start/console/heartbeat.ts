@@ -4,7 +4,7 @@ import type { Clock } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { PULSES } from "../../../engine/base/metrics.js";
 import type { Pulse } from "../../../engine/base/metrics.js";
-import type { StreamLag } from "../../../engine/events/lags.js";
+import type { Lags } from "../../../engine/events/lags.js";
 import type { NodeFacts } from "../../../engine/identity/nodes/pulse.js";
 import type { Expiry } from "../../../engine/peppol/pki/own-keys.js";
 import { censusOfDocuments } from "../../../engine/storage/documents/documents.js";
@@ -23,7 +23,7 @@ interface HeartbeatPorts {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly environment: string;
-  readonly lags: () => Promise<readonly StreamLag[]>;
+  readonly lags: Lags;
   readonly expiries: () => readonly Expiry[];
 }
 
