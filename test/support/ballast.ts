@@ -8,9 +8,16 @@ const PIECE = Buffer.alloc(1 << 20);
 
 const hasNoRoom = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOSPC";
 
-/** @param size  as mount(8) takes it, `384m` @returns whether there is one now */
-export const mountSmall = (folder: string, size: string): boolean =>
+const mount = (folder: string, size: string): boolean =>
   spawnSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "kurier", folder]).status === 0;
+
+/**
+ * @param size  as mount(8) takes it, `384m`
+ * @throws Error where there is none now: a ballast would fill the file system of everybody
+ */
+export function mountSmall(folder: string, size: string): void {
+  if (!mount(folder, size)) throw new Error(`nothing of ${size} could be mounted on ${folder}`);
+}
 
 /**
  * Whether there can be one, which tests ask before any of them runs: what a file mounts then stays for ever where all
@@ -18,7 +25,7 @@ export const mountSmall = (folder: string, size: string): boolean =>
  */
 export function canMountSmall(size: string): boolean {
   const folder = mkdtempSync(join(tmpdir(), "kurier-mount-"));
-  const can = mountSmall(folder, size);
+  const can = mount(folder, size);
   if (can) unmountSmall(folder);
   rmSync(folder, { recursive: true, force: true });
   return can;
