@@ -80,8 +80,10 @@ export interface Batch {
   readonly progress: Int32Array;
 }
 
-/** Slots of `Batch.progress`: jobs done, and whether the worker has begun. */
-export const PROGRESS = { done: 0, started: 1 } as const;
+/** `Batch.progress`: jobs done, what has become of the batch, the worker that has begun it; and how many these are. */
+export const PROGRESS = { done: 0, state: 1, thread: 2, slots: 3 } as const;
+/** The states of a batch: it waits for its worker, which begins it, unless its owner takes it back before. */
+export const BATCH = { waits: 0, begun: 1, takenBack: 2 } as const;
 
 /** A job that threw. The class is gone, name and text remain; the text is for logs, never for clients. */
 interface JobFailure {

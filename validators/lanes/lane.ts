@@ -6,13 +6,14 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { move, Piscina, transferableSymbol, valueSymbol } from "piscina";
 import { copyForTransfer } from "../plain.js";
-import { PROGRESS } from "../protocol.js";
 import type { Batch, Job, JobOutcome, Lane, RestartReason } from "../protocol.js";
 import { FairQueue } from "./fair-queue.js";
 import { JobFailed } from "./job.js";
 import type { JobOwner, QueuedJob } from "./job.js";
 import type { PoolOptions } from "./options.js";
 import { OwnLine } from "./own-line.js";
+import { ReadyPorts } from "./ports.js";
+import { BatchOfJobs, Shift } from "./shift.js";
 
 /** In a worker: an answer that takes these buffers along instead of being cloned with them. */
 export const handedOver = (answer: object, buffers: readonly ArrayBuffer[]): unknown =>
@@ -52,8 +53,6 @@ export interface LaneStats {
   /** Threads with work. */
   readonly busyThreads: number;
   readonly threads: number;
-  /** Share of its threads' time that the lane has used since it started, 0 to 1. */
-  readonly utilisation: number;
 }
 
 export interface LaneEvents {
@@ -84,7 +83,11 @@ export class LaneOfWorkers {
   // Bounded by those who stop the pool: one.
   readonly #whenIdle: (() => void)[] = [];
   // Bounded by the threads.
-  readonly #batches = new Map<AbortController, Int32Array>();
+  readonly #shifts = new Set<Shift>();
+  readonly #ports = new ReadyPorts((thread, message) => {
+    for (const shift of this.#shifts) if (shift.thread === thread) shift.hear(message);
+    this.#pump();
+  });
 
   constructor(lane: Lane, options: PoolOptions, events: LaneEvents) {
     this.lane = lane;
@@ -123,7 +126,10 @@ export class LaneOfWorkers {
     // one are given back, and so ask for a new one.
     this.#piscina.on("error", () => {
       if (this.#piscina.threads.length > 0) return;
-      for (const abort of this.#waitingForStart()) abort.abort();
+      for (const shift of this.#shifts) if (shift.isWaiting) shift.abort.abort();
+    });
+    this.#piscina.on("message", (message: unknown) => {
+      this.#ports.welcome(message);
     });
   }
 
@@ -162,7 +168,6 @@ export class LaneOfWorkers {
       running: this.#runningJobs,
       busyThreads: this.#busyThreads,
       threads: this.#threads,
-      utilisation: this.#piscina.utilization,
     };
   }
 
@@ -179,24 +184,23 @@ export class LaneOfWorkers {
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
-  /** Gives work to idle threads. */
+  /** Gives work to idle threads, and lays more ready for those that work. */
   #pump(): void {
     while (this.#busyThreads < this.#threads) {
-      const jobs = this.#nextBatch();
-      if (jobs.length === 0) break;
+      const batch = this.#nextBatch();
+      if (batch === undefined) return;
       this.#busyThreads++;
-      this.#runningJobs += jobs.length;
-      void this.#runBatch(jobs).finally(() => {
+      void this.#work(batch).finally(() => {
         this.#busyThreads--;
-        this.#runningJobs -= jobs.length;
         this.#pump();
         this.#settleIdle();
       });
     }
+    for (const shift of this.#shifts) this.#layReady(shift);
   }
 
   /** One job that must run alone, or a fair share of the waiting ones: one when idle, up to batchMax under load. */
-  #nextBatch(): QueuedJob[] {
+  #nextBatch(): BatchOfJobs | undefined {
     const single = this.#alone.shift();
     const jobs = single === undefined ? [] : [single];
     const share = Math.ceil(this.#queue.held.jobs / this.#threads);
@@ -211,30 +215,75 @@ export class LaneOfWorkers {
       this.#waitingBytes -= job.size;
       if (job.owner.own) this.#own.leave(job);
     }
-    return jobs;
+    if (jobs.length === 0) return undefined;
+    this.#runningJobs += jobs.length;
+    this.#events.onBatch(jobs.length);
+    return new BatchOfJobs(jobs, single !== undefined);
   }
 
-  async #runBatch(jobs: readonly QueuedJob[]): Promise<void> {
-    const progress = new Int32Array(new SharedArrayBuffer(8));
-    const abort = new AbortController();
-    const watch = this.#watch(progress, abort);
-    this.#batches.set(abort, progress);
+  async #messageOf({ jobs, progress }: BatchOfJobs): Promise<readonly [batch: Batch, transferList: ArrayBuffer[]]> {
+    const transferList: ArrayBuffer[] = [];
+    const copies: Job[] = [];
+    for (const { kind, input } of jobs)
+      copies.push({ kind, input: await copyForTransfer(input, transferList, this.#options.turn) });
+    return [{ progress, jobs: copies }, transferList];
+  }
+
+  /** Lays a batch ready, unless a job must run alone, which waits for the end of a shift. */
+  #layReady(shift: Shift): void {
+    const { thread } = shift;
+    if (!shift.isOpen || thread === undefined || !this.#ports.has(thread) || this.#alone.length > 0) return;
+    const batch = this.#nextBatch();
+    if (batch === undefined) return;
+    shift.layReady(batch);
+    void this.#send(batch, thread);
+  }
+
+  async #send(batch: BatchOfJobs, thread: number): Promise<void> {
     try {
-      const transferList: ArrayBuffer[] = [];
-      const copies: Job[] = [];
-      for (const { kind, input } of jobs)
-        copies.push({ kind, input: await copyForTransfer(input, transferList, this.#options.turn) });
-      this.#events.onBatch(jobs.length);
-      const outcomes = await this.#piscina.run({ progress, jobs: copies }, { transferList, signal: abort.signal });
-      jobs.forEach((job, i) => {
+      const [message, transferList] = await this.#messageOf(batch);
+      this.#ports.send(thread, message, transferList);
+    } catch {
+      // It lies there until the shift ends; then it is run as any other, and fails as any other.
+    }
+  }
+
+  /** Lets a thread work until nothing lies ready for it. */
+  async #work(first: BatchOfJobs): Promise<void> {
+    for (let next: BatchOfJobs | undefined = first; next !== undefined;) next = await this.#runShift(next);
+  }
+
+  /** @returns the batch that lay ready when the shift had ended, and that nobody has begun */
+  async #runShift(first: BatchOfJobs): Promise<BatchOfJobs | undefined> {
+    const shift = new Shift(first, (batch, outcomes) => {
+      this.#runningJobs -= batch.jobs.length;
+      batch.jobs.forEach((job, i) => {
         this.#settle(job, outcomes[i]);
       });
+    });
+    const watch = this.#watch(shift);
+    this.#shifts.add(shift);
+    let fault: unknown;
+    try {
+      const [message, transferList] = await this.#messageOf(first);
+      const outcomes = await this.#piscina.run(message, { transferList, signal: shift.abort.signal });
+      this.#catchUp(shift);
+      shift.finish(outcomes);
     } catch (error) {
-      this.#afterLoss(jobs, progress, abort.signal.aborted ? "timeout" : reasonOf(error), error);
+      this.#catchUp(shift);
+      fault = error;
+      this.#events.onRestart(shift.abort.signal.aborted ? "timeout" : reasonOf(error));
     } finally {
       clearInterval(watch);
-      this.#batches.delete(abort);
+      this.#shifts.delete(shift);
     }
+    const { left, lost } = shift.end();
+    for (const batch of lost) this.#afterLoss(batch, shift.abort.signal.aborted ? "timeout" : reasonOf(fault), fault);
+    return left;
+  }
+
+  #catchUp({ thread }: Shift): void {
+    if (thread !== undefined) this.#ports.catchUp(thread);
   }
 
   #settle(job: QueuedJob, outcome: JobOutcome | undefined): void {
@@ -245,24 +294,17 @@ export class LaneOfWorkers {
       job.reject(new JobFailed(`${outcome?.name ?? "Error"}: ${outcome?.message ?? "no outcome"}`, outcome?.stack));
   }
 
-  #waitingForStart(): AbortController[] {
-    return [...this.#batches]
-      .filter(([, progress]) => Atomics.load(progress, PROGRESS.started) === 0)
-      .map(([abort]) => abort);
-  }
-
-  /** Aborts the batch when no job has been finished for the time of one job, or the worker does not start. */
-  #watch(progress: Int32Array, abort: AbortController): NodeJS.Timeout {
+  /** Aborts a shift when no job has been finished for the time of one job, or the worker does not start. */
+  #watch(shift: Shift): NodeJS.Timeout {
     const { jobTimeoutMs, startTimeoutMs = 30_000 } = this.#options;
     const step = Math.max(10, jobTimeoutMs / WATCH_STEPS);
-    let seen = -1;
+    let seen = "";
     let since = 0;
     return setInterval(() => {
-      const started = Atomics.load(progress, PROGRESS.started) === 1;
-      const done = started ? Atomics.load(progress, PROGRESS.done) : -1;
-      since = done === seen ? since + step : 0;
-      seen = done;
-      if (since >= (started ? jobTimeoutMs : startTimeoutMs)) abort.abort();
+      const { steps } = shift;
+      since = steps === seen ? since + step : 0;
+      seen = steps;
+      if (since >= (shift.isWaiting ? startTimeoutMs : jobTimeoutMs)) shift.abort.abort();
     }, step);
   }
 
@@ -270,11 +312,10 @@ export class LaneOfWorkers {
    * The worker is gone and the outcomes with it: everyone runs again, alone; who was being run may be the reason. Of
    * jobs that ran beside each other an innocent one may be accused: alone it clears itself, for it takes two workers.
    */
-  #afterLoss(jobs: readonly QueuedJob[], progress: Int32Array, reason: RestartReason, error: unknown): void {
-    const started = Atomics.load(progress, PROGRESS.started) === 1;
+  #afterLoss({ jobs, isBegun, done }: BatchOfJobs, reason: RestartReason, error: unknown): void {
+    this.#runningJobs -= jobs.length;
     // Without a suspect the worker died before its first job or after its last one.
-    const suspect = started ? jobs[Atomics.load(progress, PROGRESS.done)] : undefined;
-    this.#events.onRestart(reason);
+    const suspect = isBegun ? jobs[done] : undefined;
     if (suspect !== undefined) suspect.kills++;
     for (const job of jobs) {
       if (suspect === undefined) job.failedStarts++;
