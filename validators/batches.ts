@@ -67,7 +67,9 @@ async function signature<K extends SignatureTaskKind>(
 const SCANNING: readonly TaskKind[] = ["validate", "parse", "view", "convert"];
 
 /** Runs the jobs of a batch and says after each how many are done. */
-type RunBatch = (batch: Batch) => Promise<JobOutcome[]>;
+type RunBatch = (batch: Pick<Batch, "jobs" | "progress">) => Promise<JobOutcome[]>;
+/** What an entry does with a batch. */
+type Run = (batch: Batch) => Promise<JobOutcome[]>;
 
 /**
  * Makes what a worker's entry exports, with those kinds ready that its owner named in `workerData.preload`.
@@ -128,18 +130,24 @@ export async function createRunner(
  * What an entry of small jobs exports: the batch that lies ready when another ends is begun at once, and the outcomes
  * go to the owner meanwhile. Those of the last one are the answer.
  */
-function inShifts(run: RunBatch): RunBatch {
+function inShifts(run: Run): Run {
   const { thread, say, begin } = openPort();
   return async (first) => {
     Atomics.store(first.progress, PROGRESS.thread, thread);
     Atomics.store(first.progress, PROGRESS.state, BATCH.begun);
-    say({});
+    say({ batch: first.number });
     for (let batch = first; ;) {
       const outcomes = await run(batch);
       const next = begin();
       if (next === undefined) return outcomes;
       Atomics.store(next.progress, PROGRESS.thread, thread);
-      say({ outcomes });
+      try {
+        say({ batch: batch.number, outcomes });
+      } catch (error) {
+        // What cannot be cloned fails its own batch: nobody behind it has been run.
+        Atomics.store(next.progress, PROGRESS.state, BATCH.waits);
+        throw error;
+      }
       batch = next;
     }
   };
@@ -150,7 +158,7 @@ function inShifts(run: RunBatch): RunBatch {
  * of long byte arrays along, which nobody here needs any more. Clones of a message of 14 MB and its payload were made
  * in one turn of the event loop that received them, of up to 55 ms.
  */
-export function handingOver(run: RunBatch): (batch: Batch) => Promise<unknown> {
+export function handingOver(run: Run): (batch: Batch) => Promise<unknown> {
   const { handsOver = false } = owners();
   if (!handsOver) return inShifts(run);
   return async (batch) => {

@@ -75,6 +75,8 @@ export interface Job {
 
 /** Several jobs for one worker. */
 export interface Batch {
+  /** Its owner's name for it. */
+  readonly number: number;
   readonly jobs: readonly Job[];
   /** Shared integers, see PROGRESS: the owner must know at which job a worker hangs or dies. */
   readonly progress: Int32Array;

@@ -13,6 +13,7 @@ import type { JobOwner, QueuedJob } from "./job.js";
 import type { PoolOptions } from "./options.js";
 import { OwnLine } from "./own-line.js";
 import { ReadyPorts } from "./ports.js";
+import type { ShiftMessage } from "./ports.js";
 import { BatchOfJobs, Shift } from "./shift.js";
 
 /** In a worker: an answer that takes these buffers along instead of being cloned with them. */
@@ -84,10 +85,14 @@ export class LaneOfWorkers {
   readonly #whenIdle: (() => void)[] = [];
   // Bounded by the threads.
   readonly #shifts = new Set<Shift>();
-  readonly #ports = new ReadyPorts((thread, message) => {
-    for (const shift of this.#shifts) if (shift.thread === thread) shift.hear(message);
+  readonly #ports = new ReadyPorts((message) => {
+    this.#hear(message);
     this.#pump();
   });
+  /** What lay ready for threads that do not get on. */
+  // Bounded by the threads: a shift gives back one.
+  readonly #givenBack: BatchOfJobs[] = [];
+  #lastBatch = 0;
 
   constructor(lane: Lane, options: PoolOptions, events: LaneEvents) {
     this.lane = lane;
@@ -184,10 +189,19 @@ export class LaneOfWorkers {
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
+  #hear(message: ShiftMessage): void {
+    for (const shift of this.#shifts) shift.hear(message);
+  }
+
+  /** Hears what its worker has said so far: the last answer comes by another way, which may be quicker. */
+  #catchUp({ thread }: Shift): void {
+    if (thread !== undefined) for (const message of this.#ports.unheard(thread)) this.#hear(message);
+  }
+
   /** Gives work to idle threads, and lays more ready for those that work. */
   #pump(): void {
     while (this.#busyThreads < this.#threads) {
-      const batch = this.#nextBatch();
+      const batch = this.#nextBatch() ?? this.#takeReady();
       if (batch === undefined) return;
       this.#busyThreads++;
       void this.#work(batch).finally(() => {
@@ -202,6 +216,8 @@ export class LaneOfWorkers {
   /** One job that must run alone, or a fair share of the waiting ones: one when idle, up to batchMax under load. */
   #nextBatch(): BatchOfJobs | undefined {
     const single = this.#alone.shift();
+    const givenBack = single === undefined ? this.#givenBack.shift() : undefined;
+    if (givenBack !== undefined) return givenBack;
     const jobs = single === undefined ? [] : [single];
     const share = Math.ceil(this.#queue.held.jobs / this.#threads);
     let room = single === undefined ? this.#batchMax : 0;
@@ -218,15 +234,28 @@ export class LaneOfWorkers {
     if (jobs.length === 0) return undefined;
     this.#runningJobs += jobs.length;
     this.#events.onBatch(jobs.length);
-    return new BatchOfJobs(jobs, single !== undefined);
+    return new BatchOfJobs(++this.#lastBatch, jobs, single !== undefined);
   }
 
-  async #messageOf({ jobs, progress }: BatchOfJobs): Promise<readonly [batch: Batch, transferList: ArrayBuffer[]]> {
+  /** What lies ready for a thread that works while another is idle: it may lie behind a job that hangs. */
+  #takeReady(): BatchOfJobs | undefined {
+    for (const shift of this.#shifts) {
+      const batch = shift.giveBack();
+      if (batch !== undefined) return batch;
+    }
+    return undefined;
+  }
+
+  async #messageOf({
+    number,
+    jobs,
+    progress,
+  }: BatchOfJobs): Promise<readonly [batch: Batch, transferList: ArrayBuffer[]]> {
     const transferList: ArrayBuffer[] = [];
     const copies: Job[] = [];
     for (const { kind, input } of jobs)
       copies.push({ kind, input: await copyForTransfer(input, transferList, this.#options.turn) });
-    return [{ progress, jobs: copies }, transferList];
+    return [{ number, progress, jobs: copies }, transferList];
   }
 
   /** Lays a batch ready, unless a job must run alone, which waits for the end of a shift. */
@@ -282,10 +311,6 @@ export class LaneOfWorkers {
     return left;
   }
 
-  #catchUp({ thread }: Shift): void {
-    if (thread !== undefined) this.#ports.catchUp(thread);
-  }
-
   #settle(job: QueuedJob, outcome: JobOutcome | undefined): void {
     if (outcome?.kind === "done") {
       this.#options.onDone?.({ kind: job.kind, lane: this.lane, time_ms: outcome.time_ms });
@@ -298,14 +323,23 @@ export class LaneOfWorkers {
   #watch(shift: Shift): NodeJS.Timeout {
     const { jobTimeoutMs, startTimeoutMs = 30_000 } = this.#options;
     const step = Math.max(10, jobTimeoutMs / WATCH_STEPS);
-    let seen = "";
+    let seen = -1;
     let since = 0;
     return setInterval(() => {
       const { steps } = shift;
       since = steps === seen ? since + step : 0;
       seen = steps;
+      if (since > 0) this.#relieve(shift);
       if (since >= (shift.isWaiting ? startTimeoutMs : jobTimeoutMs)) shift.abort.abort();
     }, step);
+  }
+
+  /** Gives the others what lies ready for a thread that does not get on. */
+  #relieve(shift: Shift): void {
+    const batch = shift.giveBack();
+    if (batch === undefined) return;
+    this.#givenBack.push(batch);
+    this.#pump();
   }
 
   /**

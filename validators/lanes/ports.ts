@@ -10,6 +10,8 @@ import type { Batch, JobOutcome } from "../protocol.js";
 
 /** A worker's word from within a shift: that it has begun, or the outcomes of a batch that was not the last. */
 export interface ShiftMessage {
+  /** Whose outcomes they are: those of one message that was lost must not make others stand for it. */
+  readonly batch: number;
   readonly outcomes?: readonly JobOutcome[];
 }
 
@@ -32,10 +34,10 @@ function* unread<T>(port: MessagePort): Generator<T> {
 export class ReadyPorts {
   // Bounded by the threads: the port of one that has ended is closed.
   readonly #ports = new Map<number, MessagePort>();
-  readonly #hear: (thread: number, message: ShiftMessage) => void;
+  readonly #hear: (message: ShiftMessage) => void;
 
   /** @param hear  what a thread says from within a shift */
-  constructor(hear: (thread: number, message: ShiftMessage) => void) {
+  constructor(hear: (message: ShiftMessage) => void) {
     this.#hear = hear;
   }
 
@@ -45,7 +47,7 @@ export class ReadyPorts {
     const { thread, port } = message;
     this.#ports.set(thread, port);
     port.on("message", (said: ShiftMessage) => {
-      this.#hear(thread, said);
+      this.#hear(said);
     });
     port.on("close", () => this.#ports.delete(thread));
     // A shift keeps the process alive by itself.
@@ -64,11 +66,10 @@ export class ReadyPorts {
     this.#ports.get(thread)?.postMessage(batch, transferList);
   }
 
-  /** Hears what a thread has said so far: its last answer comes by another way, which may be quicker. */
-  catchUp(thread: number): void {
+  /** What a thread has said and nobody has heard yet. */
+  unheard(thread: number): Iterable<ShiftMessage> {
     const port = this.#ports.get(thread);
-    if (port === undefined) return;
-    for (const said of unread<ShiftMessage>(port)) this.#hear(thread, said);
+    return port === undefined ? [] : unread<ShiftMessage>(port);
   }
 }
 

@@ -9,13 +9,16 @@ import type { ShiftMessage } from "./ports.js";
 
 /** Jobs that travel together, and how far a worker has got with them. */
 export class BatchOfJobs {
+  /** What its worker calls it. */
+  readonly number: number;
   readonly jobs: readonly QueuedJob[];
   /** One job that is tried again after its worker was lost: nothing may lie ready behind it. */
   readonly isAlone: boolean;
   /** See PROGRESS. */
   readonly progress = new Int32Array(new SharedArrayBuffer(PROGRESS.slots * Int32Array.BYTES_PER_ELEMENT));
 
-  constructor(jobs: readonly QueuedJob[], isAlone: boolean) {
+  constructor(number: number, jobs: readonly QueuedJob[], isAlone: boolean) {
+    this.number = number;
     this.jobs = jobs;
     this.isAlone = isAlone;
   }
@@ -28,6 +31,11 @@ export class BatchOfJobs {
     return Atomics.load(this.progress, PROGRESS.done);
   }
 
+  /** Grows whenever its worker gets on, and by nothing else. */
+  get steps(): number {
+    return this.isBegun ? 1 + this.done : 0;
+  }
+
   /** The thread that has begun it. */
   get thread(): number {
     return Atomics.load(this.progress, PROGRESS.thread);
@@ -36,7 +44,7 @@ export class BatchOfJobs {
   /** The same jobs, to be run another time, unless a worker has begun them. */
   takeBack(): BatchOfJobs | undefined {
     const before = Atomics.compareExchange(this.progress, PROGRESS.state, BATCH.waits, BATCH.takenBack);
-    return before === BATCH.waits ? new BatchOfJobs(this.jobs, this.isAlone) : undefined;
+    return before === BATCH.waits ? new BatchOfJobs(this.number, this.jobs, this.isAlone) : undefined;
   }
 }
 
@@ -49,7 +57,9 @@ export class Shift {
   readonly #settle: Settle;
   // Bounded: the batch that runs and the one that lies ready.
   readonly #batches: BatchOfJobs[];
-  #finished = 0;
+  /** Steps of the batches that are finished. */
+  #stepsBefore = 0;
+  #hasGivenBack = false;
 
   constructor(first: BatchOfJobs, settle: Settle) {
     this.#batches = [first];
@@ -58,12 +68,12 @@ export class Shift {
 
   /** Whether its worker has not begun it. */
   get isWaiting(): boolean {
-    return this.#finished === 0 && this.#batches[0]?.isBegun === false;
+    return this.steps === 0;
   }
 
-  /** Changes whenever the worker gets on. */
-  get steps(): string {
-    return `${this.#finished} ${this.#batches.map(({ isBegun, done }) => `${isBegun} ${done}`).join(" ")}`;
+  /** Grows whenever the worker gets on: what is laid ready for one that hangs must not win it time. */
+  get steps(): number {
+    return this.#batches.reduce((sum, { steps }) => sum + steps, this.#stepsBefore);
   }
 
   /** The thread that works on it, which is known when it has begun. */
@@ -75,7 +85,7 @@ export class Shift {
   /** Whether a batch may lie ready. */
   get isOpen(): boolean {
     const [runs, ready] = this.#batches;
-    return ready === undefined && runs?.isBegun === true && !runs.isAlone;
+    return ready === undefined && runs?.isBegun === true && !runs.isAlone && !this.#hasGivenBack;
   }
 
   /** A batch lies ready now. */
@@ -83,22 +93,39 @@ export class Shift {
     this.#batches.push(batch);
   }
 
-  /** What its worker says; outcomes are those of the batch that runs. */
-  hear({ outcomes }: ShiftMessage): void {
-    if (outcomes !== undefined) this.finish(outcomes);
+  /** What a worker says; outcomes of others are not taken. */
+  hear({ batch: number, outcomes }: ShiftMessage): void {
+    const batch = this.#batches.find((one) => one.number === number);
+    if (batch !== undefined && outcomes !== undefined) this.#finish(batch, outcomes);
   }
 
-  /** The outcomes of the batch that runs. */
+  /** The last answer: the outcomes of the last batch that its worker has begun; an entry may not say that of the first. */
   finish(outcomes: readonly JobOutcome[]): void {
-    const batch = this.#batches.shift();
-    this.#finished++;
-    if (batch !== undefined) this.#settle(batch, outcomes);
+    const first = this.#stepsBefore === 0 ? this.#batches[0] : undefined;
+    const batch = this.#batches.findLast(({ isBegun }) => isBegun) ?? first;
+    if (batch !== undefined) this.#finish(batch, outcomes);
+  }
+
+  #finish(batch: BatchOfJobs, outcomes: readonly JobOutcome[]): void {
+    this.#batches.splice(this.#batches.indexOf(batch), 1);
+    this.#stepsBefore += batch.steps;
+    this.#settle(batch, outcomes);
+  }
+
+  /**
+   * The batch that lies ready, for another thread, unless it is begun. Nothing is laid ready any more then: what was
+   * taken back stays in the port until the worker looks there, which may hang.
+   */
+  giveBack(): BatchOfJobs | undefined {
+    const left = this.#batches.length > 1 || this.#stepsBefore > 0 ? this.#batches.at(-1)?.takeBack() : undefined;
+    if (left === undefined) return undefined;
+    this.#hasGivenBack = true;
+    this.#batches.pop();
+    return left;
   }
 
   /** Its end: the batch that nobody has begun, and those that were in a worker that is gone. */
   end(): { readonly left: BatchOfJobs | undefined; readonly lost: readonly BatchOfJobs[] } {
-    const last = this.#batches.at(-1);
-    const left = this.#batches.length > 1 || this.#finished > 0 ? last?.takeBack() : undefined;
-    return { left, lost: left === undefined ? this.#batches : this.#batches.slice(0, -1) };
+    return { left: this.giveBack(), lost: this.#batches };
   }
 }

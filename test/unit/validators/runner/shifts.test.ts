@@ -1,14 +1,19 @@
 /** What lies ready for a worker beside the batch that it runs: begun without the event loop, and never lost with it. */
+
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { createPool, JobFailed, JobQuarantined } from "../../../../validators/pool.js";
+import { createPool, JobFailed, JobQuarantined, PoolBusy } from "../../../../validators/pool.js";
 import type { PoolOptions, ValidatorPool } from "../../../../validators/pool.js";
+import { QueuedJob } from "../../../../validators/lanes/job.js";
+import { BatchOfJobs, Shift } from "../../../../validators/lanes/shift.js";
+import { BATCH, PROGRESS } from "../../../../validators/protocol.js";
+import type { JobOutcome } from "../../../../validators/protocol.js";
 import { eventually } from "../../../support/eventually.js";
 import { Random, seedFrom } from "../../../support/random.js";
 import { bundleWorker } from "../../../support/validators/worker-bundle.js";
 import type { WorkerBundle } from "../../../support/validators/worker-bundle.js";
 
 /** Slots and values of the gate of `fixture.gate`. */
-const [STATE, PASSED] = [0, 1];
+const [STATE, PASSED, ARRIVED] = [0, 1, 2];
 const [OPEN, DEADLY] = [1, 2];
 
 let bundle: WorkerBundle;
@@ -35,7 +40,7 @@ function open(changes: Partial<PoolOptions> = {}): ValidatorPool {
   return pool;
 }
 
-const shut = (): Int32Array => new Int32Array(new SharedArrayBuffer(8));
+const shut = (): Int32Array => new Int32Array(new SharedArrayBuffer(12));
 const swing = (gate: Int32Array, value: number): void => {
   Atomics.store(gate, STATE, value);
   Atomics.notify(gate, STATE);
@@ -112,6 +117,162 @@ test("what cannot be sent fails by itself, and nobody waits behind it", async ()
   expect(await workers.ask("fixture.gate", { gate, name: "last" })).toBe("last");
 });
 
+test("an idle thread takes what lies ready behind a job that hangs in another", async () => {
+  const [open_, hangs] = [shut(), shut()];
+  const workers = open({ threads: { small: 2, large: 1 }, jobTimeoutMs: 1_000_000 });
+  const running = (jobs: number): Promise<unknown> =>
+    eventually(`${jobs} jobs are with the threads`, () => workers.stats().lanes.small.running === jobs);
+  const hanging = workers.ask("fixture.gate", { gate: hangs, name: "hanging" });
+  const other = workers.ask("fixture.gate", { gate: open_, name: "other" });
+  // Each of both lies ready behind one of the gates.
+  const behind: Promise<unknown>[] = [];
+  for (const name of ["one", "two"]) {
+    behind.push(workers.ask("fixture.gate", { gate: open_, name }));
+    await running(2 + behind.length);
+  }
+  swing(open_, OPEN);
+  expect(await Promise.all([other, ...behind])).toEqual(["other", "one", "two"]);
+  expect(Atomics.load(hangs, PASSED)).toBe(0);
+  swing(hangs, OPEN);
+  expect(await hanging).toBe("hanging");
+  expect(workers.stats().restarts).toEqual({ timeout: 0, memory: 0, exit: 0 });
+});
+
+test("what lies ready behind a job that hangs goes to threads that always have work, before the hang is over", async () => {
+  const [open_, hangs] = [shut(), shut()];
+  const workers = open({ threads: { small: 2, large: 1 }, jobTimeoutMs: 8_000 });
+  const hanging = workers.ask("fixture.gate", { gate: hangs, name: "hanging" });
+  const other = workers.ask("fixture.gate", { gate: open_, name: "other" });
+  const behind: Promise<unknown>[] = [];
+  for (const name of ["one", "two"]) {
+    behind.push(workers.ask("fixture.gate", { gate: open_, name }));
+    await eventually(`${name} lies ready`, () => workers.stats().lanes.small.running === 2 + behind.length);
+  }
+  let isFed = true;
+  const { small } = workers.stats().lanes;
+  expect(small.queueDepth).toBe(0);
+  const feeding = Array.from({ length: 100 }, async () => {
+    while (isFed) await workers.ask("fixture.gate", { gate: open_, name: "another" });
+  });
+  swing(open_, OPEN);
+  expect(await Promise.all([other, ...behind])).toEqual(["other", "one", "two"]);
+  expect(workers.stats().restarts.timeout).toBe(0);
+  isFed = false;
+  swing(hangs, OPEN);
+  expect(await hanging).toBe("hanging");
+  await Promise.all(feeding);
+});
+
+test("nothing is laid ready behind a job that is tried alone", async () => {
+  const gate = shut();
+  const workers = open();
+  const alone = workers.ask("fixture.gate", { gate, name: "alone" });
+  swing(gate, DEADLY);
+  await eventually("the job is tried again", () => Atomics.load(gate, ARRIVED) === 2);
+  const others = ["one", "two"].map((name) => workers.ask("fixture.gate", { gate, name }));
+  expect(workers.stats().lanes.small).toMatchObject({ running: 1, queueDepth: 2 });
+  swing(gate, OPEN);
+  expect(await Promise.all([alone, ...others])).toEqual(["alone", "one", "two"]);
+  expect(workers.stats()).toMatchObject({ quarantined: 0, restarts: { exit: 1 } });
+});
+
+test("nothing is laid ready while a job waits to be tried alone: it waits for no shift without an end", async () => {
+  const gate = shut();
+  const workers = open();
+  const asked = [...(await lyingReady(workers, gate))];
+  swing(gate, DEADLY);
+  await eventually("what lay ready is begun by the next worker", () => Atomics.load(gate, ARRIVED) === 2);
+  asked.push(workers.ask("fixture.gate", { gate, name: "20" }));
+  // The one that is tried alone, the three that waited, and the last.
+  expect(workers.stats().lanes.small).toMatchObject({ running: 16, queueDepth: 5 });
+  swing(gate, OPEN);
+  expect(await Promise.all(asked)).toEqual([...NAMES, "20"]);
+});
+
+test("an answer that cannot be cloned fails alone: what lay ready behind it is run as it is", async () => {
+  const gate = shut();
+  const workers = open();
+  const broken = workers.ask("fixture.gate", { gate, name: "broken", broken: true }).catch((error: unknown) => error);
+  const asked = Array.from({ length: 16 }, (_, n) => workers.ask("fixture.gate", { gate, name: `${n}` }));
+  await eventually("sixteen jobs lie ready", () => workers.stats().lanes.small.running === 17);
+  await new Promise(setImmediate);
+  swing(gate, OPEN);
+  expect(await Promise.all(asked)).toEqual(NAMES.slice(0, 16));
+  expect(await broken).toBeInstanceOf(JobFailed);
+  // The broken one, three times, and the sixteen once.
+  expect(workers.stats()).toMatchObject({ batches: 4, quarantined: 0 });
+});
+
+/** A batch of so many jobs, whose outcomes are noted by their names. */
+function batchOf(number: number, jobs: number): BatchOfJobs {
+  const owner = { fairnessKey: "", own: false };
+  const none = (): void => undefined;
+  return new BatchOfJobs(
+    number,
+    Array.from(
+      { length: jobs },
+      () => new QueuedJob({ kind: "", input: "", size: 0, owner, resolve: none, reject: none }),
+    ),
+    false,
+  );
+}
+const begin = ({ progress }: BatchOfJobs): void => {
+  Atomics.store(progress, PROGRESS.state, BATCH.begun);
+};
+const outcomesOf = (name: string): readonly JobOutcome[] => [{ kind: "done", output: name, time_ms: 0 }];
+
+test("a worker that hangs wins no time by what is laid ready for it, and gets on by each job and each batch", () => {
+  const [first, second] = [batchOf(1, 2), batchOf(2, 1)];
+  const shift = new Shift(first, () => undefined);
+  expect([shift.isWaiting, shift.steps]).toEqual([true, 0]);
+  begin(first);
+  expect([shift.isWaiting, shift.steps, shift.isOpen]).toEqual([false, 1, true]);
+  shift.layReady(second);
+  expect([shift.steps, shift.isOpen]).toEqual([1, false]);
+  Atomics.store(first.progress, PROGRESS.done, 2);
+  expect(shift.steps).toBe(3);
+  begin(second);
+  expect(shift.steps).toBe(4);
+  // It is the worker that gets on, not the owner that hears of it.
+  shift.hear({ batch: 1, outcomes: [] });
+  expect([shift.isWaiting, shift.steps]).toEqual([false, 4]);
+});
+
+test("outcomes are those of the batch that they name, and a last answer is that of the last batch that was begun", () => {
+  const [first, second, third, fourth] = [batchOf(1, 1), batchOf(2, 1), batchOf(3, 1), batchOf(4, 1)];
+  const settled: unknown[] = [];
+  const shift = new Shift(first, ({ number }, outcomes) => settled.push([number, outcomes]));
+  begin(first);
+  shift.layReady(second);
+  // Of another thread, or of one that has ended.
+  shift.hear({ batch: 7, outcomes: outcomesOf("another's") });
+  expect(settled).toEqual([]);
+  begin(second);
+  // The message with the outcomes of the first is lost.
+  shift.finish(outcomesOf("second"));
+  expect(settled).toEqual([[2, outcomesOf("second")]]);
+  expect(shift.end()).toEqual({ left: undefined, lost: [first] });
+  // And nobody's answer is believed of a batch that has not been begun.
+  const other = new Shift(fourth, ({ number }) => settled.push(number));
+  begin(fourth);
+  other.layReady(third);
+  other.hear({ batch: 4, outcomes: [] });
+  other.finish(outcomesOf("another's"));
+  expect(settled).toEqual([[2, outcomesOf("second")], 4]);
+});
+
+test("a shift gives back what lies ready once, to one of those who ask, and is open for no more", () => {
+  const [first, second] = [batchOf(1, 1), batchOf(2, 1)];
+  const shift = new Shift(first, () => undefined);
+  expect(shift.giveBack()).toBeUndefined();
+  begin(first);
+  expect(shift.giveBack()).toBeUndefined();
+  shift.layReady(second);
+  expect(shift.giveBack()?.jobs).toEqual(second.jobs);
+  expect(Atomics.load(second.progress, PROGRESS.state)).toBe(BATCH.takenBack);
+  expect([shift.giveBack(), shift.isOpen]).toEqual([undefined, false]);
+});
+
 const SEED = seedFrom(20261128);
 
 test(
@@ -141,5 +302,58 @@ test(
     expect(quarantined).toBeGreaterThan(0);
     expect(lanes.small).toMatchObject({ running: 0, queueDepth: 0, queueBytes: 0, ownWaiting: 0 });
     expect(jobs).toBeGreaterThanOrEqual(600);
+  },
+);
+
+/** One random job, and what it must come to. */
+function anyJob(
+  random: Random,
+  n: number,
+  deadly: string | undefined,
+): { readonly input: Uint8Array; readonly end: unknown } {
+  // Cloned, transferred, copied over several turns of the event loop, and at either side of the border of the lanes.
+  const size = random.pick([8, 2_048, 2_049, 40_000, 700_000, LARGE - 1, LARGE, LARGE + 1]);
+  const input = Buffer.alloc(deadly === undefined ? size : 40);
+  input.write(deadly === undefined ? `${n}`.padStart(8) : `<!--${deadly}--><a n="${n}"/>`);
+  return { input, end: deadly === undefined ? `${n}`.padStart(8) + size : "quarantined" };
+}
+const LARGE = 1_048_576;
+
+test.each([1, 3])(
+  `jobs of any size and owner are answered once and leave nothing behind in %i threads that end, hang and run out of memory, also when the pool is stopped meanwhile (seed ${SEED})`,
+  { timeout: 120_000 },
+  async (small) => {
+    const random = new Random(SEED + small);
+    const workers = open({
+      threads: { small, large: 1 },
+      largeBytes: LARGE,
+      jobTimeoutMs: 4_000,
+      heapMiB: { small: 64, large: 64 },
+      abreast: new Set(["fixture.octets"]),
+      queueBytesMax: 1_000_000_000,
+    });
+    const [asked, expected]: [Promise<unknown>[], unknown[]] = [[], []];
+    const deadly = new Map<number, string>([100, 101, 102, 103, 150].map((n) => [n + random.int(2) * 200, "exit"]));
+    deadly.set(120 + random.int(20), "memory").set(170 + random.int(20), "busy");
+    for (let n = 0; n < 400; n++) {
+      const { input, end } = anyJob(random, n, deadly.get(n));
+      expected.push(end);
+      const owner = { fairnessKey: `${random.int(3)}`, own: random.next() < 0.3 };
+      const answer = workers.ask("fixture.octets", { bytes: input }, owner) as Promise<{ readonly again: Uint8Array }>;
+      asked.push(
+        answer.then(
+          ({ again }) => Buffer.from(again.subarray(0, 8)).toString() + again.length,
+          (error: unknown) => (error instanceof JobQuarantined ? "quarantined" : error),
+        ),
+      );
+      for (let turns = random.int(3); turns > 0; turns--) await new Promise(setImmediate);
+    }
+    await workers.stop();
+    expect(await Promise.all(asked)).toEqual(expected);
+    const { quarantined, lanes, refused } = workers.stats();
+    expect({ quarantined, refused }).toEqual({ quarantined: deadly.size, refused: 0 });
+    for (const lane of Object.values(lanes))
+      expect(lane).toMatchObject({ running: 0, busyThreads: 0, queueDepth: 0, queueBytes: 0, ownWaiting: 0 });
+    await expect(workers.ask("fixture.octets", { bytes: Buffer.alloc(8) })).rejects.toBeInstanceOf(PoolBusy);
   },
 );
