@@ -5,7 +5,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { link, opendir, readFile, rename, rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 
 import { makeFolder, syncPath, writeSynced } from "../../base/files/durable.js";
 import { parseFirmId } from "../../base/ids.js";
@@ -58,7 +58,10 @@ export interface FirmKeyFiles {
   readonly add: (firmId: FirmId, key: WrappedKey, name: string) => Promise<WrappedKey>;
   /** Puts a key in the place of another form of itself. @throws FirmKeyGone, FirmKeyFailure */
   readonly replace: (firmId: FirmId, key: WrappedKey) => Promise<void>;
-  /** Removes a firm's key for ever, also from a directory into which an old copy is put. Safe to repeat. */
+  /**
+   * Removes a firm's key for ever, also from a directory into which an old copy is put, and from drafts that a process
+   * which was killed has left. Safe to repeat.
+   */
   readonly erase: (firmId: FirmId) => Promise<void>;
   /** Whether a firm's key was removed: what it sealed is opened by nobody. */
   readonly isErased: (firmId: FirmId) => boolean;
@@ -69,6 +72,7 @@ export interface FirmKeyFiles {
 const NAME = "name";
 const KEY = ".key";
 const NAME_BYTES = 16;
+const NAMELESS_DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
 const textOf = ({ by, sealed }: WrappedKey): string => `${by} ${sealed.toString("base64")}\n`;
@@ -108,6 +112,8 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
   const pathOf = (firmId: FirmId): string => join(root, `${firmId}${KEY}`);
   const graveOf = (firmId: FirmId): string => join(root, `${firmId}.erased`);
   const isErased = (firmId: FirmId): boolean => existsSync(graveOf(firmId));
+  /** Whose key a draft is, is said by its name: who died over it has left a copy that an erasure must find. */
+  const draftOf = (path: string): string => join(root, `.${basename(path)}.${randomUUID()}`);
   const refuseErased = (firmId: FirmId): void => {
     if (isErased(firmId)) throw new FirmKeyGone(firmId);
   };
@@ -115,7 +121,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
   /** A link is exclusive and shows the whole file or none: a crash leaves a draft, and never half a key. */
   async function create(path: string, content: string): Promise<void> {
     await makeFolder(root);
-    const draft = join(root, `.${randomUUID()}`);
+    const draft = draftOf(path);
     try {
       await writeSynced(draft, content);
       await link(draft, path);
@@ -126,6 +132,15 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
     }
     // Also where another was first: what is sealed next rests on the file, whoever wrote it.
     await syncPath(root);
+  }
+
+  /**
+   * Removes the drafts of a firm. Releases before named none by its firm: those go, too, for each may be its key, and who
+   * writes one at this moment is told to come again.
+   */
+  async function removeDrafts(firmId: FirmId): Promise<void> {
+    for await (const { name } of await opendir(root))
+      if (name.startsWith(`.${firmId}.`) || NAMELESS_DRAFT.test(name)) await rm(join(root, name), { force: true });
   }
 
   /** A grave that was dug meanwhile wins, so that no erased key comes back. */
@@ -199,7 +214,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
     replace: (firmId, key) =>
       attempt("written", async () => {
         refuseErased(firmId);
-        const draft = join(root, `.${randomUUID()}`);
+        const draft = draftOf(pathOf(firmId));
         try {
           await writeSynced(draft, textOf(key));
           await rename(draft, pathOf(firmId));
@@ -212,8 +227,9 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
     erase: (firmId) =>
       attempt("written", async () => {
         // The grave first: whoever writes the key meanwhile finds it, and takes the key away again.
-        await create(graveOf(firmId), "");
+        if (!isErased(firmId)) await create(graveOf(firmId), "");
         await rm(pathOf(firmId), { force: true });
+        await removeDrafts(firmId);
         await syncPath(root);
       }),
     isErased,

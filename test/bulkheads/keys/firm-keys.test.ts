@@ -5,6 +5,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -156,6 +157,39 @@ describe("keys of firms", () => {
     }
     expect(found).toBe(keyFiles(folder).length);
     expect((await sealed(keyring, newFirm()))[0]).toMatch(/^firm:/);
+  });
+
+  test("keys of firms that are erased are in no draft either that a process left when it was killed, whatever release wrote it; other firms keep their keys", async () => {
+    await buildIfNeeded();
+    const keyring = await start(db.sql);
+    const [firmId, other] = [newFirm(), newFirm()];
+    await sealed(keyring, firmId);
+    const [keyId, octets] = await sealed(keyring, other);
+    const program = `
+      const { openFirmKeyFiles } = await import(${JSON.stringify(join(PROJECT, "dist/engine/storage/keyring/firm-key-files.js"))});
+      const files = openFirmKeyFiles(${JSON.stringify(`file:${folder}`)});
+      const key = await files.read(${JSON.stringify(firmId)});
+      await files.replace(${JSON.stringify(firmId)}, key);
+      process.stdout.write("begun");
+      for (;;) await files.replace(${JSON.stringify(firmId)}, key);`;
+    const drafts = (): string[] => readdirSync(folder).filter((name) => name.startsWith("."));
+    await eventually("a process was killed over a draft", async () => {
+      const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      const ended = once(child, "exit");
+      await once(child.stdout, "data");
+      child.kill("SIGKILL");
+      await ended;
+      return drafts().length > 0;
+    });
+    // As the release before names them: it does not say whose they are.
+    writeFileSync(join(folder, `.${randomUUID()}`), readFileSync(join(folder, `${firmId}.key`)));
+    const othersDraft = `.${other}.key.${randomUUID()}`;
+    writeFileSync(join(folder, othersDraft), readFileSync(join(folder, `${other}.key`)));
+    await openFirmKeyFiles(`file:${folder}`).erase(firmId);
+    expect(readdirSync(folder).sort()).toEqual([othersDraft, `${other}.key`, `${firmId}.erased`, "name"].sort());
+    expect(keyring.sealer.open(keyId, octets, "row").toString()).toBe("words");
   });
 
   test("keys of firms are asked for at every start once they seal: none, another directory and one that is not mounted are refused in a sentence, and so is a wrong master key", async () => {
