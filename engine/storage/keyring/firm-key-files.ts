@@ -63,6 +63,8 @@ export interface FirmKeyFiles {
    * which was killed has left. Safe to repeat.
    */
   readonly erase: (firmId: FirmId) => Promise<void>;
+  /** Removes drafts of processes that were killed, unless they are wrapped under this master key. */
+  readonly removeDrafts: (unlessBy: string) => Promise<void>;
   /** Whether a firm's key was removed: what it sealed is opened by nobody. */
   readonly isErased: (firmId: FirmId) => boolean;
   /** Firms that have a key, in any order. */
@@ -72,6 +74,7 @@ export interface FirmKeyFiles {
 const NAME = "name";
 const KEY = ".key";
 const NAME_BYTES = 16;
+const DRAFT = /^\.(?:.+\.)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const NAMELESS_DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
@@ -134,13 +137,17 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
     await syncPath(root);
   }
 
-  /**
-   * Removes the drafts of a firm. Releases before named none by its firm: those go, too, for each may be its key, and who
-   * writes one at this moment is told to come again.
-   */
-  async function removeDrafts(firmId: FirmId): Promise<void> {
+  /** Who writes a draft at this moment is told to come again. */
+  async function removeDrafts(goes: (name: string) => boolean | Promise<boolean>): Promise<void> {
     for await (const { name } of await opendir(root))
-      if (name.startsWith(`.${firmId}.`) || NAMELESS_DRAFT.test(name)) await rm(join(root, name), { force: true });
+      if (DRAFT.test(name) && (await goes(name))) await rm(join(root, name), { force: true });
+  }
+
+  /** Whether a draft holds a key that another master key has wrapped; one that has gone meanwhile holds none. */
+  async function isByAnother(draft: string, by: string): Promise<boolean> {
+    const text = await readFile(join(root, draft), "utf8").catch(missing);
+    const wrappedBy = /^([0-9a-f]{16}) /.exec(text ?? "")?.[1];
+    return wrappedBy !== undefined && wrappedBy !== by;
   }
 
   /** A grave that was dug meanwhile wins, so that no erased key comes back. */
@@ -229,9 +236,11 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
         // The grave first: whoever writes the key meanwhile finds it, and takes the key away again.
         if (!isErased(firmId)) await create(graveOf(firmId), "");
         await rm(pathOf(firmId), { force: true });
-        await removeDrafts(firmId);
+        // Releases before named no draft by its firm: each may be this key.
+        await removeDrafts((name) => name.startsWith(`.${firmId}.`) || NAMELESS_DRAFT.test(name));
         await syncPath(root);
       }),
+    removeDrafts: (unlessBy) => attempt("written", () => removeDrafts((name) => isByAnother(name, unlessBy))),
     isErased,
     list: async function* () {
       for await (const { name } of await opendir(root)) {

@@ -169,8 +169,12 @@ export async function joinFirmKeys(
   return { ...keyring, sealer: firmSealer(ring, holdBoxes({ sql, files, name, ring, clock }), use), firmKeys: files };
 }
 
-/** Wraps every firm's key that another master key has wrapped under the one that seals. @returns how many */
+/**
+ * Wraps every firm's key that another master key has wrapped under the one that seals, and leaves no draft that the other
+ * opens. @returns how many
+ */
 export async function rewrapFirmKeys(ring: Sealer, files: FirmKeyFiles): Promise<number> {
+  await files.removeDrafts(ring.keyId);
   let written = 0;
   for await (const firmId of files.list()) {
     try {

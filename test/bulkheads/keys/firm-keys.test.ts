@@ -192,6 +192,24 @@ describe("keys of firms", () => {
     expect(keyring.sealer.open(keyId, octets, "row").toString()).toBe("words");
   });
 
+  test("keys of firms are in no draft of a killed process that the old master key opens, once they are wrapped under the new one; drafts under the new one and what else is there stay", async () => {
+    const firmId = newFirm();
+    await sealed(await start(db.sql), firmId);
+    const path = join(folder, `${firmId}.key`);
+    const old = readFileSync(path);
+    const next = (await start(db.another(), { given: [B, A], use: "open" })).sealer;
+    const files = openFirmKeyFiles(`file:${folder}`);
+    expect(await rewrapFirmKeys(next, files)).toBe(1);
+    for (const draft of [`.${firmId}.key.${randomUUID()}`, `.${randomUUID()}`]) writeFileSync(join(folder, draft), old);
+    const young = `.${firmId}.key.${randomUUID()}`;
+    const begun = `.${firmId}.key.${randomUUID()}`;
+    writeFileSync(join(folder, young), readFileSync(path));
+    writeFileSync(join(folder, begun), "");
+    writeFileSync(join(folder, ".snapshot"), old);
+    expect(await rewrapFirmKeys(next, files)).toBe(0);
+    expect(readdirSync(folder).sort()).toEqual([".snapshot", young, begun, `${firmId}.key`, "name"].sort());
+  });
+
   test("keys of firms are asked for at every start once they seal: none, another directory and one that is not mounted are refused in a sentence, and so is a wrong master key", async () => {
     expect((await start(db.sql, { use: "open" })).sealer.isByFirm).toBe(false);
     await start(db.sql, { text: undefined });
