@@ -25,6 +25,7 @@ import type { Sql } from "../../../engine/storage/sql.js";
 import { inThread } from "../../support/as4/as4.js";
 import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
 import type { TestEngine } from "../../support/engines/engine.js";
+import { shortenLimits } from "../../support/engines/limits.js";
 import { eventually } from "../../support/eventually.js";
 import { PROJECT } from "../../support/engines/process.js";
 
@@ -244,6 +245,7 @@ test("the database refuses to delete evidence without a tombstone, and young evi
 
 /** Long enough for everything that was stored today to be past its retention. */
 const CLOCK_AHEAD_MS = 11 * 366 * 86_400_000;
+const BURIES = "select bury_evidence";
 const DELETES_BURIED = "delete from evidence where index in";
 const BROKEN_OFF = "The process was killed.";
 const brokenOff = (): Promise<never> => Promise.reject(new Error(BROKEN_OFF));
@@ -284,6 +286,21 @@ test("a removal that finds its entries under the tombstone of another makes none
     expect(removeOldEvidence({ ...portsOf(), sql: overtaken(DELETES_BURIED, brokenOff) })).rejects.toThrow(BROKEN_OFF);
   const sql = overtaken("from evidence_tombstone order by last_index desc", other, 2);
   expect(await removeOldEvidence({ ...portsOf(), sql })).toMatchObject({ faults: [] });
+  expect(await audit()).toMatchObject({ entries: kept.length - old, removed: old, faults: [] });
+});
+
+test("a removal whose first entries the database has buried meanwhile, for a run that was killed, takes all that is behind them, too", async () => {
+  const old = await oldEntries();
+  const restore = shortenLimits({ evidence_buried_at_once: 1 });
+  try {
+    const killed = () =>
+      expect(removeOldEvidence({ ...portsOf(), sql: overtaken(BURIES, brokenOff, 2) })).rejects.toThrow(BROKEN_OFF);
+    const sql = overtaken(BURIES, killed);
+    expect(await removeOldEvidence({ ...portsOf(), sql })).toMatchObject({ entries: old - 1, faults: [] });
+  } finally {
+    restore();
+  }
+  expect([await oldEntries(), await allEntries()]).toEqual([0, kept.length - old]);
   expect(await audit()).toMatchObject({ entries: kept.length - old, removed: old, faults: [] });
 });
 
