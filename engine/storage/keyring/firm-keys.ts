@@ -170,8 +170,8 @@ export async function joinFirmKeys(
 }
 
 /**
- * Wraps every firm's key that another master key has wrapped under the one that seals, and leaves no draft that the other
- * opens. @returns how many
+ * Wraps every firm's key that another master key has wrapped under the one that seals, and leaves no draft that the
+ * other opens. @returns how many
  */
 export async function rewrapFirmKeys(ring: Sealer, files: FirmKeyFiles): Promise<number> {
   await files.removeDrafts(ring.keyId);
