@@ -14,6 +14,11 @@ export const NETWORK_LIMITS = {
   outbound_address_ms: 1.5 * SECOND_MS,
   /** Octets of all headers of an answer to a call of ours; a longer answer is a failed call. Ours. */
   outbound_header_bytes_max: 16 * KiB,
+  /**
+   * Pieces in which the body of an answer may come: each costs the event loop 3 us whatever it holds, and a megabyte in
+   * chunks of an octet each held it for seconds. Receipts may come so, and a CRL in pieces of 512 octets. Ours.
+   */
+  outbound_pieces_max: 65_536,
   /** Addresses of one host name that are checked and tried; a name with more is refused. Ours. */
   outbound_addresses_max: 16,
   /** A signed SMP answer has 5 to 15 KB; a service group with 500 references 150 KB. */

@@ -27,7 +27,7 @@ export interface HttpCall {
   readonly target?: OutboundUrl;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** Octets of the answer's body; a longer answer ends the call. */
+  /** Octets of the answer's body; a longer answer ends the call, as one in LIMITS.outbound_pieces_max pieces does. */
   readonly bytes_max: number;
   /** Whether a longer answer is read no further instead, and counts with its beginning. @default false */
   readonly cut?: boolean;
@@ -166,14 +166,25 @@ export function createHttpClient(options: HttpOptions): HttpClient {
       const target = call.target ?? targetOf(call.url, call.use);
       if (target.kind === "refused")
         return notSent(target.fault === "address" ? "address_refused" : "bad_url", target.fault);
-      if (call.signal?.aborted === true) return notSent("aborted", "ABORTED");
-      const first = await exchange(begin(target, call), call, connectTimeout_ms);
-      if (!first.stale) return first.result;
-      // A peer that closes a kept connection has hardly read the request, so that it is made once more on a new one.
-      const { result } = await exchange(begin(target, call), call, connectTimeout_ms);
-      // Hardly is not never: what was handed over whole may be there, whatever became of the repeat.
-      if (!wasUploaded(first.result)) return result;
-      return result.kind === "failed" ? { ...result, uploaded: true } : { ...result, isRepeated: true };
+      const isAborted = (): boolean => call.signal?.aborted === true;
+      if (isAborted()) return notSent("aborted", "ABORTED");
+      const over = new AbortController();
+      const total = setTimeout(() => {
+        over.abort();
+      }, call.timeout_ms ?? LIMITS.outbound_total_ms);
+      const once = (): Promise<Exchanged> =>
+        exchange(begin(target, call), call, { connectTimeout_ms, over: over.signal });
+      try {
+        const first = await once();
+        if (!first.stale || over.signal.aborted || isAborted()) return first.result;
+        // A peer that closes a kept connection has hardly read the request, so that it is made once more on a new one.
+        const { result } = await once();
+        // Hardly is not never: what was handed over whole may be there, whatever became of the repeat.
+        if (!wasUploaded(first.result)) return result;
+        return result.kind === "failed" ? { ...result, uploaded: true } : { ...result, isRepeated: true };
+      } finally {
+        clearTimeout(total);
+      }
     },
     close: () => {
       plain.destroy();
@@ -193,14 +204,20 @@ interface Exchanged {
 }
 
 /** Sends a request and collects its response within the bounds. */
-function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: number): Promise<Exchanged> {
+function exchange(
+  outgoing: ClientRequest,
+  call: HttpCall,
+  { connectTimeout_ms, over }: { readonly connectTimeout_ms: number; readonly over: AbortSignal },
+): Promise<Exchanged> {
   return new Promise((settle) => {
     let connecting: NodeJS.Timeout | undefined;
     // Nothing of the request leaves before the handshake is over, but a handshake that breaks ends the stream as if it
     // had.
     let established = false;
+    // Who has begun to answer has read the request.
+    let isAnswered = false;
     const finish = (result: HttpResult, stale = false): void => {
-      clearTimeout(total);
+      over.removeEventListener("abort", timedOut);
       clearTimeout(connecting);
       call.signal?.removeEventListener("abort", aborted);
       settle({ result, stale });
@@ -212,9 +229,10 @@ function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: nu
     const aborted = (): void => {
       fail("aborted");
     };
-    const total = setTimeout(() => {
+    const timedOut = (): void => {
       fail("timeout");
-    }, call.timeout_ms ?? LIMITS.outbound_total_ms);
+    };
+    over.addEventListener("abort", timedOut);
     call.signal?.addEventListener("abort", aborted);
 
     outgoing.on("socket", (socket) => {
@@ -235,7 +253,10 @@ function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: nu
     outgoing.on("error", (error) => {
       const code = codeOf(error);
       const fault = faultOf(code);
-      fail(fault, code, fault === "reset" && outgoing.reusedSocket);
+      fail(fault, code, fault === "reset" && outgoing.reusedSocket && !isAnswered);
+    });
+    outgoing.on("information", () => {
+      isAnswered = true;
     });
     // Without a listener Node ends the connection of a 101 that names a protocol, and tells nobody.
     outgoing.on("upgrade", (_, socket) => {
@@ -243,6 +264,7 @@ function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: nu
       fail("protocol");
     });
     outgoing.on("response", (response) => {
+      isAnswered = true;
       // Behind 101 comes no HTTP, and we have asked for nothing else.
       if (response.statusCode === 101) {
         fail("protocol");
@@ -272,9 +294,7 @@ function collect(
     fail("too_large");
     return;
   }
-  // Bounded by bytes_max.
-  const chunks: Buffer[] = [];
-  let received = 0;
+  const gathered = new Gathered();
   const answered = (body: Buffer): HttpResponse => {
     const retryAfter = response.headers["retry-after"];
     return {
@@ -287,11 +307,12 @@ function collect(
     };
   };
   response.on("data", (chunk: Buffer) => {
-    received += chunk.length;
-    if (received <= bytes_max) chunks.push(chunk);
+    const room = gathered.pieces < LIMITS.outbound_pieces_max ? bytes_max - gathered.length : 0;
+    if (chunk.length <= room) gathered.add(chunk);
     else if (!cut) fail("too_large");
     else {
-      finish(answered(Buffer.concat([...chunks, chunk]).subarray(0, bytes_max)));
+      gathered.add(chunk.subarray(0, room));
+      finish(answered(gathered.whole()));
       response.destroy();
     }
   });
@@ -301,8 +322,34 @@ function collect(
     });
   response.on("end", () => {
     if (!response.complete) fail("reset");
-    else finish(answered(Buffer.concat(chunks)));
+    else finish(answered(gathered.whole()));
   });
+}
+
+/**
+ * What has come of one answer. In one piece, however it came: a megabyte in chunks of an octet each would be a million
+ * buffers, 440 MB.
+ */
+class Gathered {
+  #octets = Buffer.alloc(0);
+  length = 0;
+  pieces = 0;
+
+  add(chunk: Buffer): void {
+    const length = this.length + chunk.length;
+    if (length > this.#octets.length) {
+      const larger = Buffer.allocUnsafe(Math.max(length, 2 * this.#octets.length));
+      this.#octets.copy(larger, 0, 0, this.length);
+      this.#octets = larger;
+    }
+    chunk.copy(this.#octets, this.length);
+    this.length = length;
+    this.pieces += 1;
+  }
+
+  whole(): Buffer {
+    return Buffer.from(this.#octets.subarray(0, this.length));
+  }
 }
 
 function connectionOf(socket: Socket): Connection {

@@ -4,11 +4,14 @@ import { createServer as createHttpServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { connect, createServer as createTcpServer } from "node:net";
 import type { AddressInfo, Server as TcpServer, Socket } from "node:net";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { LIMITS } from "../../../engine/base/limits.js";
 import { createHttpClient } from "../../../engine/peppol/network/http.js";
 import type { HttpClient, HttpResult, HttpCall } from "../../../engine/peppol/network/http.js";
+import { eventually } from "../../support/eventually.js";
 
 let client: HttpClient;
 const ends: (() => void)[] = [];
@@ -134,6 +137,60 @@ describe("an answer", () => {
     expect(heard.endsWith("the message")).toBe(true);
   });
 
+  test.each([
+    ["an answer", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"],
+    ["a word that it goes on", "HTTP/1.1 100 Continue\r\n\r\n"],
+  ])("a message is not made anew on another connection where the peer has begun with %s", async (_, begun) => {
+    let messages = 0;
+    const url = await serveRaw((socket) => {
+      let first = true;
+      socket.on("data", () => {
+        messages += 1;
+        if (first) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+        else socket.write(begun);
+        first = false;
+      });
+      // The reset overtakes what was written, unless somebody has seen it come.
+      began.push(() => {
+        socket.resetAndDestroy();
+      });
+    });
+    const began: (() => void)[] = [];
+    expect(await post(url)).toMatchObject({ kind: "response" });
+    const second = post(url);
+    await eventually("the message has come again", () => messages === 2);
+    for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    for (const reset of began) reset();
+    expect(await second).toMatchObject({ kind: "failed", fault: "reset", uploaded: true });
+    expect(messages).toBe(2);
+  });
+
+  test("the repeat of a message on a new connection has the time that is left, not the whole of it again", async () => {
+    let connections = 0;
+    const holding: Socket[] = [];
+    const url = await serveRaw((socket) => {
+      connections += 1;
+      let first = connections === 1;
+      socket.on("data", () => {
+        if (first) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+        else holding.push(socket);
+        first = false;
+      });
+    });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    ends.push(() => {
+      vi.useRealTimers();
+    });
+    expect(await post(url)).toMatchObject({ kind: "response" });
+    const second = post(url, { timeout_ms: 2_000 });
+    await vi.waitUntil(() => holding.length === 1);
+    vi.advanceTimersByTime(1_500);
+    holding[0]?.resetAndDestroy();
+    await vi.waitUntil(() => holding.length === 2);
+    vi.advanceTimersByTime(600);
+    expect(await second).toMatchObject({ kind: "failed", fault: "timeout", uploaded: true });
+  });
+
   test("an answer to the repeat of a message that had gone out whole says that it is one", async () => {
     const url = await serveRaw((socket) => {
       let first = true;
@@ -241,6 +298,52 @@ describe("a peer that misbehaves", () => {
       });
     });
     expect(await post(url)).toMatchObject({ kind: "failed", fault: "too_large", uploaded: true });
+  });
+
+  const CHUNKED = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+
+  test("an answer may come in chunks of one octet each, and one in more pieces than may be is given up", async () => {
+    let count = 0;
+    const url = await serveRaw((socket) => {
+      socket.on("data", () => {
+        socket.write(`${CHUNKED}${"1\r\nx\r\n".repeat(count)}0\r\n\r\n`);
+      });
+    });
+    const bytes_max = 2 * LIMITS.outbound_pieces_max;
+    count = LIMITS.outbound_pieces_max;
+    const whole = await post(url, { bytes_max, timeout_ms: 20_000 });
+    expect(whole.kind === "response" && whole.body.equals(Buffer.alloc(count, "x"))).toBe(true);
+    count += 1;
+    expect(await post(url, { bytes_max, timeout_ms: 20_000 })).toMatchObject({ kind: "failed", fault: "too_large" });
+  });
+
+  test("an answer in chunks of one octet each holds little more memory than it has octets", async () => {
+    const pieces = 60_000;
+    let [peer, sent]: [Socket | undefined, boolean] = [undefined, false];
+    const url = await serveRaw((socket) => {
+      peer = socket;
+      socket.once("data", () => {
+        socket.write(CHUNKED + "1\r\nx\r\n".repeat(pieces), () => {
+          sent = true;
+        });
+      });
+    });
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const used = (): number => {
+      collect();
+      const { heapUsed, external } = process.memoryUsage();
+      return heapUsed + external;
+    };
+    const before = used();
+    const answered = post(url, { bytes_max: pieces, timeout_ms: 90_000 });
+    await eventually("everything but the end has come", () => sent);
+    const held: number[] = [];
+    await eventually("what is held does not change", () => held.push(used()) > 5);
+    peer?.write("0\r\n\r\n");
+    const whole = await answered;
+    expect(whole.kind === "response" && whole.body.length).toBe(pieces);
+    expect(Math.min(...held.slice(-2)) - before).toBeLessThan(4_000_000);
   });
 
   test("a peer that misbehaves never ends its headers", async () => {
