@@ -93,8 +93,12 @@ export interface ReceivedError {
   readonly refToMessageId: string | undefined;
 }
 
-/** How phase4 before 4.5.0 words a duplicate inside EBMS:0004. */
-const DUPLICATE_TEXT = /already (?:been )?(?:received|processed|handled)|duplicate/i;
+/**
+ * How phase4 before 4.5.0 words a duplicate inside EBMS:0004. The word alone is not enough: databases that have not
+ * taken a message speak of duplicate keys.
+ */
+const DUPLICATE_TEXT =
+  /already (?:been )?(?:received|processed|handled)|duplicated?[ _-]?(?:[a-z0-9]+[ _-])?message|message (?:is|was|has been determined to be) (?:a )?duplicate/i;
 
 /**
  * What a received error says to the sender of the message. An unknown code is permanent: repeating would not teach us.
@@ -113,11 +117,26 @@ export const looksUpAgain = (code: string): boolean => rowOf(code)?.looksUpAgain
 
 const rowOf = (code: string): ErrorRow | undefined => (isEbmsErrorCode(code) ? EBMS_ERRORS[code] : undefined);
 
-/** Where several errors come at once, the first of this list decides. */
-export const MEANING_PRECEDENCE: readonly ErrorMeaning[] = [
-  "duplicate",
-  "not_serviced",
-  "permanent",
-  "retry",
-  "warning",
-];
+/** Where several errors come at once, the first of this list decides: a refusal beside it leaves no proof of a delivery. */
+const MEANING_PRECEDENCE: readonly ErrorMeaning[] = ["not_serviced", "permanent", "retry", "duplicate", "warning"];
+
+/** What errors that came together mean, with the one that decides first. */
+interface Decided {
+  readonly meaning: ErrorMeaning;
+  readonly errors: ReceivedError[];
+}
+
+/** Decides what errors mean that came in one signal; undefined where there are none. */
+export function decideErrors(errors: readonly ReceivedError[]): Decided | undefined {
+  const judged = errors.map((error) => ({ error, meaning: meaningOf(error) }));
+  const first = MEANING_PRECEDENCE.map((wanted) => judged.find(({ meaning }) => meaning === wanted)).find(
+    (found) => found !== undefined,
+  );
+  if (first === undefined) return undefined;
+  // Who calls it a duplicate may have it all the same: the refusal beside that is no final one.
+  const isContradicted = first.meaning === "permanent" && judged.some(({ meaning }) => meaning === "duplicate");
+  return {
+    meaning: isContradicted ? "retry" : first.meaning,
+    errors: [first.error, ...errors.filter((error) => error !== first.error)],
+  };
+}

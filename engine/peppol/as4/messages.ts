@@ -15,7 +15,7 @@ import type {
 import { LIMITS } from "../../base/limits.js";
 import { BoundedMap } from "../../base/bounded.js";
 import { readCertificate } from "../pki/certificate.js";
-import { MEANING_PRECEDENCE, meaningOf } from "./ebms-errors.js";
+import { decideErrors, meaningOf } from "./ebms-errors.js";
 import type { EbmsErrorCode, ErrorMeaning, ReceivedError } from "./ebms-errors.js";
 import { acknowledges, errorXml, readSignal, receiptXml } from "./signal.js";
 import type { OutgoingError, SignalInfo } from "./signal.js";
@@ -289,6 +289,7 @@ export type Answer =
     })
   /** The peer has this MessageId already. */
   | (SignedBy & { readonly kind: "already_handed_over"; readonly errors: ReceivedError[] })
+  /** The error that decides is the first. */
   | (SignedBy & {
       readonly kind: "error";
       readonly meaning: Exclude<ErrorMeaning, "duplicate">;
@@ -342,17 +343,17 @@ function judgeErrors(
   const about = (error: ReceivedError): string | undefined => error.refToMessageId || info.refToMessageId;
   const ours = errors.filter((error) => (about(error) ?? sent.messageId) === sent.messageId);
   const signed = signedBy(signer, sent);
-  const meanings = ours.map(meaningOf);
-  const meaning = MEANING_PRECEDENCE.find((candidate) => meanings.includes(candidate));
-  if (meaning === undefined) return { kind: "unconfirmed", error: "EBMS:0302", reason: "other_message" };
+  const decided = decideErrors(ours);
+  if (decided === undefined) return { kind: "unconfirmed", error: "EBMS:0302", reason: "other_message" };
+  const { meaning, errors: judged } = decided;
   // "Already handed over" ends the sending, so it must name our message.
   if (meaning === "duplicate") {
     const named = ours.some((error) => meaningOf(error) === "duplicate" && about(error) === sent.messageId);
     return named
-      ? { kind: "already_handed_over", ...signed, errors: ours }
-      : { kind: "error", meaning: "retry", ...signed, errors: ours };
+      ? { kind: "already_handed_over", ...signed, errors: judged }
+      : { kind: "error", meaning: "retry", ...signed, errors: judged };
   }
-  return { kind: "error", meaning, ...signed, errors: ours };
+  return { kind: "error", meaning, ...signed, errors: judged };
 }
 
 function signedBy(signer: Uint8Array | undefined, { recipient }: UnansweredMessage): SignedBy {

@@ -31,14 +31,22 @@ export function outcomeOfStatus(status: number, reason: string, isRepeated = fal
   const code = `HTTP ${status}`;
   if (isRepeated)
     return { kind: "unconfirmed", code, detail: "The message was transmitted, but its repeat was not taken." };
+  // "See other" answers what was done with the message; the other redirects say that nothing was.
+  if (status === 303)
+    return {
+      kind: "unconfirmed",
+      code,
+      detail: "The message was transmitted, and its answer is said to be elsewhere.",
+    };
   if (status >= 300 && status < 400)
     return {
       kind: "transport_failed",
       code,
       detail: "The receiving access point points elsewhere; redirects are not followed.",
     };
-  // A 5xx may come from a gateway behind which the message was taken; 503 and 4xx say that it was not.
-  if (status >= 500 && status !== 503)
+  // A 5xx may come from a gateway behind which the message was taken; 503 and 4xx say that it was not, and what is no
+  // status of HTTP says nothing.
+  if ((status >= 500 && status !== 503) || status < 400)
     return { kind: "unconfirmed", code, detail: "The receiving access point failed while it had the message." };
   return { kind: "peer_busy", code, detail: "The receiving access point did not take the message." };
 }

@@ -83,7 +83,11 @@ type Signal =
   | { readonly kind: "receipt"; readonly info: SignalInfo; readonly parts: AcknowledgedPart[] }
   | { readonly kind: "errors"; readonly info: SignalInfo; readonly errors: ReceivedError[] };
 
-/** Reads a signal; undefined when it is neither a receipt with NonRepudiationInformation nor a list of errors. */
+/**
+ * Reads a signal; undefined when it is neither a receipt with NonRepudiationInformation nor a list of errors. Warnings
+ * may stand beside a receipt, and take nothing from what it proves.
+ * @source ebms-header-3_0-200704.xsd, SignalMessage: at most one receipt, and/or a series of errors
+ */
 export function readSignal(messaging: XmlElement): Signal | undefined {
   const signal = onlyChild(messaging, EB_NS, "SignalMessage");
   const messageInfo = signal && onlyChild(signal, EB_NS, "MessageInfo");
@@ -99,10 +103,12 @@ export function readSignal(messaging: XmlElement): Signal | undefined {
   if (errors.length > 0 && receipts.length === 0)
     return { kind: "errors", info, errors: errors.slice(0, LIMITS.ebms_errors_max).map(readError) };
   const [receipt, ...more] = receipts;
-  if (receipt === undefined || more.length > 0 || errors.length > 0) return undefined;
+  if (receipt === undefined || more.length > 0 || !errors.every(isWarning)) return undefined;
   const parts = readParts(receipt);
   return parts === undefined ? undefined : { kind: "receipt", info, parts };
 }
+
+const isWarning = (error: XmlElement): boolean => readError(error).severity === "warning";
 
 function readParts(receipt: XmlElement): AcknowledgedPart[] | undefined {
   const information = onlyChild(receipt, EBBP_NS, "NonRepudiationInformation");

@@ -90,7 +90,13 @@ export async function forge(
   return writeMultipart(edits.parts?.(parts) ?? parts, "----=_forged");
 }
 
-function resign(soap: string, from: AccessPoint, compressed: Buffer, edits: Edits): string {
+/** Signs an edited envelope anew: digests of Messaging, Body and, where there is a third reference, of `compressed`. */
+export function resign(
+  soap: string,
+  from: AccessPoint,
+  compressed: Buffer = Buffer.alloc(0),
+  edits: Edits = {},
+): string {
   const root = tree(soap);
   const header = child(root, NS.soap, "Header");
   const digest = (path: XmlElement[]): string => hash(canonicalize(path, { method: "exclusive" }));

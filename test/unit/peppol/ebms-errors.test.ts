@@ -1,7 +1,7 @@
 /** Goal: each ebMS error says the same to the sender of a message every time; what a peer words in its own way is understood. @source design/as4.md section 7 */
 import { expect, test } from "vitest";
 
-import { EBMS_ERRORS, meaningOf } from "../../../engine/peppol/as4/ebms-errors.js";
+import { decideErrors, EBMS_ERRORS, meaningOf } from "../../../engine/peppol/as4/ebms-errors.js";
 import type { ErrorMeaning, ReceivedError } from "../../../engine/peppol/as4/ebms-errors.js";
 
 const received = (code: string, changes: Partial<ReceivedError> = {}): ReceivedError => ({
@@ -83,6 +83,19 @@ test.each<readonly [string, ReceivedError, ErrorMeaning]>([
     received("EBMS:0004", { detail: "Message with ID was already received" }),
     "duplicate",
   ],
+  [
+    "a duplicate in phase4's words of 4.5",
+    received("EBMS:0004", {
+      description: "The incoming message has been determined to be a duplicate, based on its id.",
+    }),
+    "duplicate",
+  ],
+  [
+    "a database that has not taken the message",
+    received("EBMS:0004", { detail: "ERROR: duplicate key value violates unique constraint" }),
+    "retry",
+  ],
+  ["a duplicate of something else", received("EBMS:0004", { detail: "Duplicate header element" }), "retry"],
   ["a duplicate as a word", received("EBMS:0004", { description: "Duplicate message" }), "duplicate"],
   ["a duplicate under another code", received("EBMS:0003", { description: "Duplicate message" }), "permanent"],
   ["a warning", received("EBMS:0103", { severity: "warning" }), "warning"],
@@ -92,3 +105,25 @@ test.each<readonly [string, ReceivedError, ErrorMeaning]>([
 ])("an error that is %s has the meaning of its text and code", (_, error, meaning) => {
   expect(meaningOf(error)).toBe(meaning);
 });
+
+const duplicate = received("EBMS:4001");
+const unserved = received("EBMS:0004", { detail: "PEPPOL:NOT_SERVICED" });
+const warning = received("EBMS:0002", { severity: "warning" });
+
+test.each<readonly [string, readonly ReceivedError[], ErrorMeaning, string]>([
+  ["a warning and a refusal", [warning, received("EBMS:0103")], "permanent", "EBMS:0103"],
+  ["a refusal for now and one for good", [received("EBMS:0101"), received("EBMS:0103")], "permanent", "EBMS:0103"],
+  ["a refusal for now and NOT_SERVICED", [received("EBMS:0202"), unserved], "not_serviced", "EBMS:0004"],
+  ["a warning and a duplicate", [warning, duplicate], "duplicate", "EBMS:4001"],
+  ["a duplicate and a refusal for now", [duplicate, received("EBMS:0202")], "retry", "EBMS:0202"],
+  ["a duplicate and a refusal for good", [duplicate, received("EBMS:0303")], "retry", "EBMS:0303"],
+  ["a duplicate and NOT_SERVICED", [duplicate, unserved], "not_serviced", "EBMS:0004"],
+])(
+  "errors that come together, %s, mean what the one that decides means, whose code is told, and prove no delivery beside a refusal",
+  (_, errors, meaning, code) => {
+    for (const order of [errors, [...errors].reverse()]) {
+      const decided = decideErrors(order);
+      expect([decided?.meaning, decided?.errors[0]?.code, decided?.errors.length]).toEqual([meaning, code, 2]);
+    }
+  },
+);

@@ -319,9 +319,10 @@ describe("a peer that misbehaves", () => {
 
   test("an answer in chunks of one octet each holds little more memory than it has octets", async () => {
     const pieces = 60_000;
-    let [peer, sent]: [Socket | undefined, boolean] = [undefined, false];
+    let sent = false;
+    const peers: Socket[] = [];
     const url = await serveRaw((socket) => {
-      peer = socket;
+      peers.push(socket);
       socket.once("data", () => {
         socket.write(CHUNKED + "1\r\nx\r\n".repeat(pieces), () => {
           sent = true;
@@ -340,7 +341,7 @@ describe("a peer that misbehaves", () => {
     await eventually("everything but the end has come", () => sent);
     const held: number[] = [];
     await eventually("what is held does not change", () => held.push(used()) > 5);
-    peer?.write("0\r\n\r\n");
+    peers[0]?.write("0\r\n\r\n");
     const whole = await answered;
     expect(whole.kind === "response" && whole.body.length).toBe(pieces);
     expect(Math.min(...held.slice(-2)) - before).toBeLessThan(4_000_000);
