@@ -117,7 +117,7 @@ export const looksUpAgain = (code: string): boolean => rowOf(code)?.looksUpAgain
 
 const rowOf = (code: string): ErrorRow | undefined => (isEbmsErrorCode(code) ? EBMS_ERRORS[code] : undefined);
 
-/** Where several errors come at once, the first of this list decides: a refusal beside it leaves no proof of a delivery. */
+/** Where several errors come at once, the first of this list decides: beside a refusal nothing proves a delivery. */
 const MEANING_PRECEDENCE: readonly ErrorMeaning[] = ["not_serviced", "permanent", "retry", "duplicate", "warning"];
 
 /** What errors that came together mean, with the one that decides first. */
