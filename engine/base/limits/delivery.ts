@@ -124,6 +124,17 @@ export const DELIVERY_LIMITS = {
   status_location_chars_max: 500,
   /** Issues or reasons of a received status that a timeline shows: the first ones tell what is wrong. Ours. */
   status_issues_shown: 20,
+  /**
+   * Statuses, or responses, that changed nothing for one reason and have an entry each in their document's timeline:
+   * the first ones tell what happened, the others are counted. Apart by reason, so that a stranger's hide no others.
+   * Ours.
+   */
+  statuses_ignored_shown: 10,
+  /** Of all reasons together, as operators see them, and as far as those without an entry are counted. */
+  statuses_ignored_listed_max: 200,
+  statuses_ignored_counted_max: 10_000,
+  /** Responses that may be said again and again and are followed for one document: each is told to its firm. Ours. */
+  responses_followed_max: 100,
   /** The most issues that a status of ours lists: the first ones tell what is wrong. Ours. */
   mls_issues_max: 100,
   /** design/as4.md, section 11: 99.5 % within 20 minutes from receipt to status. What is left is for its delivery. */

@@ -32,6 +32,7 @@ import { orTemporary } from "../../storage/sql.js";
 import type { Json, Sql } from "../../storage/sql.js";
 import {
   applyStatus,
+  countSettled,
   deferStatus,
   findDueStatuses,
   findMlsTarget,
@@ -159,7 +160,7 @@ function decideResponse(
   // Days, not times: the time of a response is optional.
   if (target.response !== undefined && response.issuedOn < utcDate(target.response.issuedAt))
     return { outcome: "outdated" };
-  if (!mayFollow(target.response?.code, response.code)) return { outcome: "out_of_order" };
+  if (!mayFollow(target.response?.code, response.code, target.responses)) return { outcome: "out_of_order" };
   return decideMove(target, "invoice_response");
 }
 
@@ -294,10 +295,14 @@ function eventOf(
   return { id, kind, meta, ...(detail === null ? {} : { detail }) };
 }
 
-/** Writes a status with its document's move or mark. @returns false when the decision was stale */
+/**
+ * Writes a status with its document's move or mark.
+ * @param isLast  whether it is the last of its reason that has a mark
+ * @returns false when the decision was stale
+ */
 async function write(
   ports: StatusPorts,
-  status: PendingStatus,
+  { status, isLast }: { readonly status: PendingStatus; readonly isLast: boolean },
   reading: Reading,
   target: StatusTarget,
 ): Promise<boolean> {
@@ -309,7 +314,12 @@ async function write(
     meta:
       decision.outcome === "applied"
         ? meta
-        : { ...(meta as Record<string, Json>), notApplied: decision.outcome, seat: status.peerSeat },
+        : {
+            ...(meta as Record<string, Json>),
+            notApplied: decision.outcome,
+            seat: status.peerSeat,
+            ...(isLast ? { lastShown: true } : {}),
+          },
     // A stranger's words do not stand in the timeline of a firm.
     detail: decision.outcome === "foreign" ? null : (detail ?? null),
   };
@@ -376,8 +386,15 @@ async function settle(
   const marks = decision.outcome !== "early" && decision.outcome !== "duplicate";
   // A mark under an attempt's feet would lose the attempt's own end, as a move would.
   if (marks && target?.leased === true) return putOff(ports, status);
-  if (marks && target !== undefined) {
-    if (!(await write(ports, status, reading, target))) return undefined;
+  /** Of this document, kind and reason: one that was written meanwhile has made this decision stale. */
+  const shownBefore =
+    marks && target !== undefined && decision.outcome !== "applied"
+      ? await countSettled(ports.sql, target.id, { kind: status.kind, outcome: decision.outcome })
+      : 0;
+  const isBeyond = shownBefore >= LIMITS.statuses_ignored_shown;
+  if (marks && target !== undefined && !isBeyond) {
+    const isLast = shownBefore + 1 === LIMITS.statuses_ignored_shown;
+    if (!(await write(ports, { status, isLast }, reading, target))) return undefined;
     if (decision.outcome === "applied") ports.poke();
     if (decision.outcome === "applied" && status.kind === "mls" && target.exchangedAt !== undefined) {
       ports.metrics.observe(
@@ -393,7 +410,7 @@ async function settle(
     outcome,
     now,
     content,
-    documentId: outcome === "late" ? undefined : target?.id,
+    documentId: outcome === "late" && !isBeyond ? undefined : target?.id,
     fault: undefined,
   });
   return outcome;

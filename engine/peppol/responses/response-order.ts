@@ -1,4 +1,5 @@
 /** Which invoice response may follow which. @source spec/rulings.md, section 14, Invoice responses */
+import { LIMITS } from "../../base/limits.js";
 import { RESPONSE_CODES } from "../../lifecycle/response.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 
@@ -13,8 +14,12 @@ const FOLLOWERS: Readonly<Record<ResponseCode, readonly ResponseCode[]>> = {
   PD: [],
 };
 
-/** @param last  the response that counts; undefined when none does, or when it is none that we know */
-export function mayFollow(last: string | undefined, next: ResponseCode): boolean {
+/**
+ * @param last  the response that counts; undefined when none does, or when it is none that we know
+ * @param before  how many have counted: beyond a bound only those follow that lead to an end. @default 0
+ */
+export function mayFollow(last: string | undefined, next: ResponseCode, before = 0): boolean {
+  if (before >= LIMITS.responses_followed_max && FOLLOWERS[next].includes(next)) return false;
   const known = RESPONSE_CODES.find((code) => code === last);
   return known === undefined || FOLLOWERS[known].includes(next);
 }

@@ -1,4 +1,5 @@
 /** What operators read: documents of any firm, without their content. */
+import { LIMITS } from "../../base/limits.js";
 import type { Instant } from "../../base/clock.js";
 import type { DocumentId, ReceivedDocumentId } from "../../base/ids.js";
 import type { RecordedOutcome } from "../../lifecycle/attempt.js";
@@ -90,7 +91,10 @@ export interface OperatorDocumentDetail extends OperatorDocument {
     readonly at: Instant;
   }[];
   readonly attemptList: readonly OperatorAttempt[];
+  /** The first ones of each reason. */
   readonly notApplied: readonly OperatorNotApplied[];
+  /** How many there are, as far as LIMITS.statuses_ignored_counted_max. */
+  readonly notAppliedCount: number;
 }
 
 /** A Message Level Status or an invoice response about a document that changed nothing, and why. */
@@ -107,7 +111,7 @@ interface OperatorNotApplied {
 
 /** One document with its timeline, its attempts and what was not applied; undefined when there is none. */
 export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<OperatorDocumentDetail | undefined> {
-  const [[row], timeline, attempts, notApplied] = await Promise.all([
+  const [[row], timeline, attempts, notApplied, ignored] = await Promise.all([
     sql<Row[]>`
       select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, attempts, next_attempt_at,
         created_at, updated_at
@@ -150,7 +154,13 @@ export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<Op
     >`
       select kind, meta ->> 'notApplied' as reason, coalesce(meta ->> 'mls', meta ->> 'response') as code,
         meta ->> 'seat' as seat, occurred_at
-      from document_event where document_id = ${id} and meta ? 'notApplied' order by position`,
+      from document_event where document_id = ${id} and meta ? 'notApplied' order by position
+      limit ${LIMITS.statuses_ignored_listed_max}`,
+    sql<{ readonly n: number }[]>`
+      select count(*)::integer as n from (
+        select 1 from inbound_status where document_id = ${id} and outcome not in ('applied', 'duplicate')
+        limit ${LIMITS.statuses_ignored_counted_max}
+      ) as ignored`,
   ]);
   if (row === undefined) return undefined;
   return {
@@ -161,7 +171,8 @@ export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<Op
       detail,
       at: occurred_at.getTime(),
     })),
-    notApplied: notApplied.map(({ occurred_at, ...ignored }) => ({ ...ignored, at: occurred_at.getTime() })),
+    notApplied: notApplied.map(({ occurred_at, ...one }) => ({ ...one, at: occurred_at.getTime() })),
+    notAppliedCount: ignored[0]?.n ?? 0,
     attemptList: attempts.map(({ number, owner, started_at, finished_at, outcome, code, retryable, detail }) => ({
       number,
       owner,

@@ -235,6 +235,8 @@ export interface StatusTarget {
   readonly issueDate: string | undefined;
   /** The invoice response that counts: its code and the day of its issue. */
   readonly response: { readonly code: string; readonly issuedAt: Instant } | undefined;
+  /** How many responses have counted, as far as LIMITS.responses_followed_max. */
+  readonly responses: number;
   /** Code of the response with the id asked for, when one has been applied already. */
   readonly responded: string | undefined;
   /** Whether other documents of ours fit the response as well: then it is about none of them. */
@@ -254,6 +256,7 @@ interface TargetRow {
   readonly issue_date: string | null;
   readonly response_code: string | null;
   readonly responded_at: Date | null;
+  readonly responses: number;
   readonly responded: string | null;
   readonly ambiguous: boolean;
 }
@@ -273,6 +276,7 @@ const targetOf = (row: TargetRow): StatusTarget => ({
     row.response_code === null || row.responded_at === null
       ? undefined
       : { code: row.response_code, issuedAt: row.responded_at.getTime() },
+  responses: row.responses,
   responded: row.responded ?? undefined,
   isAmbiguous: row.ambiguous,
 });
@@ -287,7 +291,7 @@ export async function findMlsTarget(sql: Sql, sbdhInstanceId: string): Promise<S
         order by a.number desc limit 1
       )) as peer_seat,
       e.exchanged_at, s.code as mls, false as receiver_ours, null as issue_date, null as response_code,
-      null::timestamptz as responded_at, null as responded, false as ambiguous
+      null::timestamptz as responded_at, 0 as responses, null as responded, false as ambiguous
     from document as d
     left join exchange as e on e.id = d.id
     left join inbound_status as s on s.document_id = d.id and s.kind = 'mls' and status_counts(s.outcome)
@@ -352,7 +356,13 @@ export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promis
         order by a.number desc limit 1
       )) as peer_seat, null::timestamptz as exchanged_at,
       null as mls, exists (select 1 from participant as p where p.key = f.receiver_key) as receiver_ours, f.issue_date,
-      r.code as response_code, r.issued_at as responded_at, f.responded,
+      r.code as response_code, r.issued_at as responded_at, (
+        select count(*)::integer from (
+          select 1 from inbound_status as s
+          where s.document_id = f.id and s.kind = 'invoice_response' and s.outcome = 'applied'
+          limit ${LIMITS.responses_followed_max}
+        ) as counted
+      ) as responses, f.responded,
       f.responded is null and f.beside > 1 and not (f.named and f.named_beside = 1) as ambiguous
     from placed as f
     left join lateral (
@@ -412,6 +422,21 @@ export async function settleStatus(
         fault = ${fault ?? null}
     where id = ${status} and outcome is null returning id`;
   return rows.length === 1;
+}
+
+/** How many statuses or responses about a document had one outcome, as far as LIMITS.statuses_ignored_shown. */
+export async function countSettled(
+  sql: Sql,
+  documentId: DocumentId,
+  of: { readonly kind: StatusKind; readonly outcome: StatusOutcome },
+): Promise<number> {
+  const [row] = await sql<{ readonly n: number }[]>`
+    select count(*)::integer as n from (
+      select 1 from inbound_status
+      where document_id = ${documentId} and kind = ${of.kind} and outcome = ${of.outcome}
+      limit ${LIMITS.statuses_ignored_shown}
+    ) as settled`;
+  return row?.n ?? 0;
 }
 
 /** Puts a status off, for so long in the database. */

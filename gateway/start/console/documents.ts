@@ -60,7 +60,7 @@ export async function readDocumentSheet({ sql }: Pick<Ports, "sql">, id: string)
     return { ...document, direction: "sent", attempts, peerSeat: null, findings: findingsOf(kept), evidence };
   }
   if (received === undefined) return undefined;
-  const nothing = { nextAttemptAt: null, timeline: [], attempts: [], notApplied: [] };
+  const nothing = { nextAttemptAt: null, timeline: [], attempts: [], notApplied: [], notAppliedCount: 0 };
   const { receivedAt: createdAt, findings, ...document } = received;
   return { ...nothing, ...document, createdAt, direction: "received", findings: findingsOf(findings), evidence };
 }

@@ -38,6 +38,7 @@ export interface DocumentSheet {
     readonly code: string | null;
     readonly at: number;
   }[];
+  readonly notAppliedCount: number;
   readonly findings: readonly {
     readonly ruleId: string;
     readonly severity: string;
@@ -91,7 +92,19 @@ const sectionsOfDocument = (document: DocumentSheet): readonly Section[] => [
     id: "not-applied",
     title: "Statuses that changed nothing",
     columns: ["When", "What", "Why", "Code"],
-    rows: document.notApplied.map((one) => [text(at(one.at)), text(one.kind), text(one.reason), text(one.code)]),
+    rows: [
+      ...document.notApplied.map((one) => [text(at(one.at)), text(one.kind), text(one.reason), text(one.code)]),
+      ...(document.notAppliedCount > document.notApplied.length
+        ? [
+            [
+              text(null),
+              text(`${document.notAppliedCount} in all, the first of each reason shown`),
+              text(null),
+              text(null),
+            ],
+          ]
+        : []),
+    ],
     empty: "None.",
   },
   {

@@ -1,6 +1,6 @@
 /** Message Level Statuses and invoice responses of others, and what they do to the documents that we sent. */
 import { randomBytes, randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
 import { newHand, STATUS_STEPS } from "../../../actors/status-work.js";
 import { keyOfStatus, readDueStatuses, readStatuses } from "../../../engine/documents/inbound/statuses.js";
@@ -12,10 +12,13 @@ import { takeAttempt } from "../../../engine/storage/documents/attempts.js";
 import { findDocumentState } from "../../../engine/storage/documents/documents.js";
 import { findOperatorDocument } from "../../../engine/storage/documents/operations.js";
 import { applyStatus, findDueStatuses } from "../../../engine/storage/documents/received-responses.js";
+import { openSql } from "../../../engine/storage/sql.js";
 import { plainOf } from "../../support/as4/as4.js";
 import { makeDue } from "../../support/worlds/attempts.js";
 import { eventually } from "../../support/eventually.js";
+import { shortenLimits } from "../../support/engines/limits.js";
 import { fakeClock } from "../../support/fake-clock.js";
+import { readSoFar } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { seedFirm } from "../../support/database/seed.js";
@@ -32,6 +35,8 @@ import {
 import type { StatusBench } from "../../support/as4/statuses.js";
 
 const SENDER = "0245:1010101010";
+/** What following a status leaves behind, which Postgres has not cleaned up. */
+const OWN_ROWS = 50;
 const clock = fakeClock();
 let db: TestDatabase;
 let bench: StatusBench;
@@ -196,6 +201,62 @@ test("a status about nothing of ours, from the wrong provider, or unreadable is 
     events: [...before.events, "document.mls_ignored", "document.mls_ignored"],
   });
   expect(await bench.metric('statuses_received_total{kind="mls",outcome="foreign"}')).toBe(2);
+});
+
+test("a timeline keeps the first contradicting statuses and the first of strangers, the last of each says so, and operators see how many there were", async () => {
+  const { statuses_ignored_shown: shown } = LIMITS;
+  const document = await sent("receipt_confirmed");
+  await receive(mlsExchange(clock, document.sbdhInstanceId, "AB"));
+  for (let n = 0; n < shown + 3; n += 1)
+    await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE", { seat: STRANGER_SEAT }));
+  await work();
+  const { version } = (await findDocumentState(db.sql, document.id)) ?? {};
+  for (let n = 0; n < shown + 2; n += 1) await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
+  await work();
+  expect(await reasonsOf(document.id)).toEqual([
+    ...Array<string>(shown).fill("foreign"),
+    ...Array<string>(shown).fill("contradicting"),
+  ]);
+  // What leaves no entry stands in nobody's way: the document is as it was.
+  expect((await findDocumentState(db.sql, document.id))?.version).toBe((version ?? 0) + shown);
+  const last = await db.sql<{ place: number }[]>`
+    select place::integer from (
+      select meta, row_number() over (order by position) as place from document_event
+      where document_id = ${document.id} and meta ? 'notApplied'
+    ) as e where meta ? 'lastShown' order by place`;
+  expect(last.map(({ place }) => place)).toEqual([shown, 2 * shown]);
+  const seen = await findOperatorDocument(db.sql, document.id);
+  expect([seen?.notApplied.length, seen?.notAppliedCount]).toEqual([2 * shown, 2 * shown + 5]);
+  expect((await outcomes()).filter((outcome) => outcome === "contradicting")).toHaveLength(shown + 2);
+});
+
+test("a status about a document that thousands were about reads as few rows as the second", async () => {
+  // Postgres tells what a connection has read when that connection asks.
+  const sql = openSql({ url: db.url, name: "counted", connections: 1 });
+  onTestFinished(() => sql.end({ timeout: 1 }));
+  const counted = statusBench({ ...db, sql }, clock);
+  const document = await sent("receipt_confirmed");
+  const costOf = async (code: MlsCode): Promise<number> => {
+    await bench.receive(mlsExchange(clock, document.sbdhInstanceId, code));
+    const before = await readSoFar(sql);
+    while ((await STATUS_STEPS.statuses(counted.node)) > 0);
+    return (await readSoFar(sql)) - before;
+  };
+  await costOf("AB");
+  const few = await costOf("RE");
+  await db.sql`
+    insert into inbound_status (id, kind, sender, receiver, peer_seat, as4_message_id, sbdh_instance_id, received_at,
+      payload_key_id, payload_sealed, payload_sha256, tries)
+    select gen_random_uuid(), 'mls', 's', 'r', 'POP1', 'many ' || n, 'many ' || n, now(), 'k', 'x', 'x', 1
+    from generate_series(1, 2000) as s (n)`;
+  await db.sql`
+    update inbound_status
+    set document_id = ${document.id}, code = 'RE', handled_at = now(), next_at = null,
+      outcome = case when as4_message_id < 'many 2' then 'foreign' else 'contradicting' end
+    where outcome is null`;
+  await db.sql`vacuum inbound_status`;
+  expect(await costOf("RE")).toBeLessThanOrEqual(few + OWN_ROWS);
+  expect(await reasonsOf(document.id)).toEqual(["contradicting"]);
 });
 
 test("a status as large as a document is kept, unread", async () => {
@@ -791,6 +852,16 @@ describe("who may say what of an invoice", () => {
       where document_id = ${document.id} and kind = 'document.response_received' order by position`;
     expect(rows.map(({ code }) => code)).toEqual([...counting]);
     expect(await reasonsOf(document.id)).toEqual(Array(codes.length - counting.length).fill("out_of_order"));
+  });
+
+  test("answers that may be said again and again are followed a bounded many times, and one that ends them still counts", async () => {
+    await clear();
+    const restore = shortenLimits({ responses_followed_max: 4 });
+    onTestFinished(restore);
+    const document = await delivered("W-15");
+    for (const code of ["AB", "UQ", "IP", "UQ", "IP", "UQ", "AP"] as const)
+      await receive(responseExchange(clock, document, "W-15", code));
+    expect([await said(document.id), await reasonsOf(document.id)]).toEqual(["AP", ["out_of_order", "out_of_order"]]);
   });
 
   test("an answer that another access point signs counts where its receiver is not ours, and names the seat", async () => {

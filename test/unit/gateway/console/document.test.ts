@@ -21,6 +21,7 @@ const document = (status: string, timeline: DocumentSheet["timeline"]): Document
   timeline,
   attempts: [],
   notApplied: [],
+  notAppliedCount: 0,
   findings: [],
   evidence: [],
 });
@@ -33,4 +34,14 @@ const stateOf = (trigger: string): string | undefined => {
 test("what its firm has cancelled is cancelled on its page, as the overview counts it; what no receiver took has failed", () => {
   expect(stateOf("cancelled")).toBe("cancelled; its firm reads send_failed");
   expect(stateOf("attempts_exhausted")).toBe("send_failed");
+});
+
+test("a document's page says how many statuses changed nothing where it does not show each", () => {
+  const ignored = { kind: "document.mls_ignored", reason: "foreign", code: "RE", at: AT };
+  const rowsOf = (notAppliedCount: number): readonly (readonly string[])[] | undefined =>
+    sheetOfDocument({ ...document("sent", []), notApplied: [ignored], notAppliedCount })
+      .sections?.find(({ id }) => id === "not-applied")
+      ?.rows.map((row) => row.map(({ text }) => text));
+  expect(rowsOf(1)).toHaveLength(1);
+  expect(rowsOf(13)?.at(-1)).toEqual(["", "13 in all, the first of each reason shown", "", ""]);
 });
