@@ -176,12 +176,12 @@ export const DELIVERY_LIMITS = {
   /** How long such a status waits at all: the retry plan and a day. */
   status_early_ms: 4 * DAY_MS,
   /**
-   * Statuses that were received and are taken at once, and of these, documents that are moved at once. Among so many
-   * that are due, the longest due ones, access points have their turns.
+   * Statuses that were received and are taken at once, and of these, documents that are moved at once. Of so many access
+   * points, which have their turns, they are looked for; the network has about 500. Ours.
    */
   status_batch: 50,
   statuses_concurrent: 4,
-  statuses_looked_max: 10_000,
+  statuses_peers_max: 10_000,
   /**
    * Of those whose document has an attempt under way, so many wait for its end in the document's mailbox, in their
    * order; more are put off. Read they have 200 KB at the most. Ours.

@@ -135,7 +135,7 @@ const pendingOf = (row: PendingRow): PendingStatus => ({
 
 /**
  * Statuses whose time has come in the database, one of each access point in turn, in the order in which they became
- * due.
+ * due: of each those that are due for longest, however many it has.
  * @param except  ids of others. @default none
  */
 export async function findDueStatuses(
@@ -144,13 +144,29 @@ export async function findDueStatuses(
   except: readonly string[] = [],
 ): Promise<PendingStatus[]> {
   const rows = await sql<PendingRow[]>`
-    with due as (
-      select id, peer_seat, next_at from inbound_status
-      where next_at <= now() and id <> all (${[...except]}::uuid[])
-      order by next_at limit ${LIMITS.statuses_looked_max}
+    with recursive peers as (
+      (select peer_seat from inbound_status where next_at is not null order by peer_seat limit 1)
+      union all
+      select (
+        select s.peer_seat from inbound_status as s
+        where s.next_at is not null and s.peer_seat > p.peer_seat order by s.peer_seat limit 1
+      ) from peers as p where p.peer_seat is not null
+    ), first as materialized (
+      select p.peer_seat, d.next_at from (
+        select peer_seat from peers where peer_seat is not null limit ${LIMITS.statuses_peers_max}
+      ) as p cross join lateral (
+        select s.next_at from inbound_status as s
+        where s.peer_seat = p.peer_seat and s.next_at <= now() and s.id <> all (${[...except]}::uuid[])
+        order by s.peer_seat, s.next_at limit 1
+      ) as d
+      order by d.next_at limit ${limit}
     ), chosen as (
-      select due.id, due.next_at from due
-      order by row_number() over (partition by due.peer_seat order by due.next_at), due.next_at limit ${limit}
+      select d.id, d.next_at from first as f cross join lateral (
+        select s.id, s.next_at from inbound_status as s
+        where s.peer_seat = f.peer_seat and s.next_at <= now() and s.id <> all (${[...except]}::uuid[])
+        order by s.peer_seat, s.next_at limit ${limit}
+      ) as d
+      order by row_number() over (partition by f.peer_seat order by d.next_at), d.next_at limit ${limit}
     )
     select s.id, s.kind, s.sender, s.receiver, s.peer_seat, s.received_at, s.tries
     from chosen as c join inbound_status as s on s.id = c.id order by c.next_at`;

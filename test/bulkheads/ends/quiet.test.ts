@@ -50,9 +50,8 @@ const ASKED = 8;
 const WAITING = 3_000;
 /** What questions leave behind of what they asked for themselves, which Postgres has not cleaned up. */
 const OWN_ROWS = 150;
-/** Where senders and receivers have turns, a bounded many that are due are looked at, once each. */
+/** Where receivers have turns, a bounded many that are due are looked at, once each. */
 const LOOKED_AT: Readonly<Record<string, number>> = {
-  "a look at statuses": Math.min(LIMITS.statuses_looked_max, WAITING),
   "a claim of our own messages": LIMITS.service_messages_looked_max,
 };
 /** The duty among those that are due, and by its id. */

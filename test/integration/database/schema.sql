@@ -561,7 +561,7 @@ table inbound_status
   constraint inbound_status_pkey: PRIMARY KEY (id)
   constraint inbound_status_instance_seat: UNIQUE (sbdh_instance_id, peer_seat)
   constraint inbound_status_message_seat: UNIQUE (as4_message_id, peer_seat)
-  index inbound_status_due: CREATE INDEX inbound_status_due ON public.inbound_status USING btree (next_at) WHERE (next_at IS NOT NULL)
+  index inbound_status_due_of_peer: CREATE INDEX inbound_status_due_of_peer ON public.inbound_status USING btree (peer_seat, next_at) WHERE (next_at IS NOT NULL)
   index inbound_status_one_mls: CREATE UNIQUE INDEX inbound_status_one_mls ON public.inbound_status USING btree (document_id) WHERE ((kind = 'mls'::text) AND (outcome = ANY (ARRAY['applied'::text, 'late'::text])))
   index inbound_status_one_response: CREATE UNIQUE INDEX inbound_status_one_response ON public.inbound_status USING btree (document_id, response_id) WHERE ((kind = 'invoice_response'::text) AND (outcome = 'applied'::text))
   index inbound_status_settled: CREATE INDEX inbound_status_settled ON public.inbound_status USING btree (document_id, kind, outcome) WHERE (document_id IS NOT NULL)
