@@ -99,7 +99,7 @@ export class Shift {
     if (batch !== undefined && outcomes !== undefined) this.#finish(batch, outcomes);
   }
 
-  /** The last answer: the outcomes of the last batch that its worker has begun; an entry may not say that of the first. */
+  /** The outcomes of the last batch that its worker has begun; not every entry says that it has begun the first. */
   finish(outcomes: readonly JobOutcome[]): void {
     const first = this.#stepsBefore === 0 ? this.#batches[0] : undefined;
     const batch = this.#batches.findLast(({ isBegun }) => isBegun) ?? first;

@@ -176,8 +176,8 @@ export const DELIVERY_LIMITS = {
   /** How long such a status waits at all: the retry plan and a day. */
   status_early_ms: 4 * DAY_MS,
   /**
-   * Statuses that were received and are taken at once, and of these, documents that are moved at once. Of so many access
-   * points, which have their turns, they are looked for; the network has about 500. Ours.
+   * Statuses that were received and are taken at once, and of these, documents that are moved at once. Of so many
+   * access points, which have their turns, they are looked for; the network has about 500. Ours.
    */
   status_batch: 50,
   statuses_concurrent: 4,
