@@ -74,7 +74,7 @@ test("status, answer, timeline, country, evidence and statistics of what we sent
     "out_of_order",
     "outdated",
   ]);
-}, 300_000);
+}, 900_000);
 
 const claimsOf = (count: number) => Array.from({ length: count }, (_, i) => claimOf(FIRST_SEED + i));
 
