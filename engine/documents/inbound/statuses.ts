@@ -406,14 +406,16 @@ async function settle(
     return decision.outcome;
   }
   const outcome = decision.outcome === "early" || decision.outcome === "applied" ? "late" : decision.outcome;
-  await settleStatus(ports.sql, status.id, {
+  const isSettled = await settleStatus(ports.sql, status.id, {
     outcome,
     now,
     content,
     documentId: outcome === "late" && !isBeyond ? undefined : target?.id,
+    // What leaves an entry is fenced by its version, and so is what would have left one.
+    ...(isBeyond && target !== undefined ? { version: target.version } : {}),
     fault: undefined,
   });
-  return outcome;
+  return isSettled || !isBeyond ? outcome : undefined;
 }
 
 /** What operators are told of. */

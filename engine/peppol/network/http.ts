@@ -348,7 +348,8 @@ class Gathered {
   }
 
   whole(): Buffer {
-    return Buffer.from(this.#octets.subarray(0, this.length));
+    // What came in one piece has no room behind it.
+    return this.length === this.#octets.length ? this.#octets : Buffer.from(this.#octets.subarray(0, this.length));
   }
 }
 

@@ -417,7 +417,11 @@ export async function applyStatus(
   return rows.length === 1;
 }
 
-/** Settles a status that changes nothing. @returns false when it was settled before */
+/**
+ * Settles a status that changes nothing.
+ * @param settled.version  of the document by which it was decided. @default any
+ * @returns false when it was settled before, or the document has another version meanwhile
+ */
 export async function settleStatus(
   sql: Sql,
   status: string,
@@ -426,17 +430,20 @@ export async function settleStatus(
     readonly now: Instant;
     readonly content: StatusContent | undefined;
     readonly documentId: DocumentId | undefined;
+    readonly version?: number;
     readonly fault: string | undefined;
   },
 ): Promise<boolean> {
-  const { outcome, now, content, documentId, fault } = settled;
+  const { outcome, now, content, documentId, version, fault } = settled;
   const rows = await sql`
     update inbound_status
     set outcome = ${outcome}, handled_at = ${new Date(now)}, next_at = null, code = ${content?.code ?? null},
     response_id = ${content?.responseId ?? null},
       issued_at = ${content === undefined ? null : new Date(content.issuedAt)}, document_id = ${documentId ?? null},
         fault = ${fault ?? null}
-    where id = ${status} and outcome is null returning id`;
+    where id = ${status} and outcome is null and (${version === undefined}
+      or exists (select 1 from document where id = ${documentId ?? null} and version = ${version ?? null}))
+    returning id`;
   return rows.length === 1;
 }
 

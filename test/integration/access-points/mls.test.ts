@@ -11,7 +11,7 @@ import type { MlsCode } from "../../../engine/peppol/responses/mls.js";
 import { takeAttempt } from "../../../engine/storage/documents/attempts.js";
 import { findDocumentState } from "../../../engine/storage/documents/documents.js";
 import { findOperatorDocument } from "../../../engine/storage/documents/operations.js";
-import { applyStatus, findDueStatuses } from "../../../engine/storage/documents/received-responses.js";
+import { applyStatus, findDueStatuses, settleStatus } from "../../../engine/storage/documents/received-responses.js";
 import { openSql } from "../../../engine/storage/sql.js";
 import { plainOf } from "../../support/as4/as4.js";
 import { makeDue } from "../../support/worlds/attempts.js";
@@ -228,6 +228,27 @@ test("a timeline keeps the first contradicting statuses and the first of strange
   const seen = await findOperatorDocument(db.sql, document.id);
   expect([seen?.notApplied.length, seen?.notAppliedCount]).toEqual([2 * shown, 2 * shown + 5]);
   expect((await outcomes()).filter((outcome) => outcome === "contradicting")).toHaveLength(shown + 2);
+});
+
+test("what leaves no entry is settled by the document of which it was decided, and not by a later one", async () => {
+  const document = await sent("receipt_confirmed");
+  await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
+  const [pending] = await findDueStatuses(db.sql, 1);
+  const { version = 0 } = (await findDocumentState(db.sql, document.id)) ?? {};
+  const settledAt = (decided: number): Promise<boolean> =>
+    settleStatus(db.sql, pending?.id ?? "", {
+      outcome: "contradicting",
+      now: clock.now(),
+      content: undefined,
+      documentId: document.id,
+      version: decided,
+      fault: undefined,
+    });
+  expect([await settledAt(version - 1), await settledAt(version), await settledAt(version)]).toEqual([
+    false,
+    true,
+    false,
+  ]);
 });
 
 test("a status about a document that thousands were about reads as few rows as the second", async () => {
