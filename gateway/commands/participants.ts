@@ -74,11 +74,11 @@ const SENTENCES = {
 /** Prints a result; the migration key alone on the last line, so that it can be piped. */
 function tell(participant: ParticipantId, { kind, state, code, migrationKey }: RegistrationResult): ExitCode {
   const { ok } = REGISTRATION_RESULTS[kind];
-  const facts = [
-    participant,
-    state?.replace("_", " ") ?? "no record",
-    ...(code === undefined ? [] : [`(${code})`]),
-  ].join("  ");
+  // Who is busy elsewhere has a record, whose state nobody has read here.
+  const known = state?.replace("_", " ") ?? (kind === "busy" ? undefined : "no record");
+  const facts = [participant, known, code === undefined ? undefined : `(${code})`]
+    .filter((fact) => fact !== undefined)
+    .join("  ");
   (ok ? print : complain)(`${facts}: ${SENTENCES[kind]}`);
   if (migrationKey !== undefined) print(migrationKey);
   return ok ? EXIT.ok : EXIT.failed;

@@ -24,6 +24,7 @@ const tiny = async (name: string, ...more: readonly string[]): Promise<string> =
     env: {
       PATH: process.env["PATH"] ?? "",
       HOME: process.env["HOME"] ?? "",
+      TMPDIR: process.env["TMPDIR"] ?? "",
       KURIER_CONFORMANCE: process.env["KURIER_CONFORMANCE"] ?? "",
     },
     timeout: 120_000,

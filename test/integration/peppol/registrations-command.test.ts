@@ -8,6 +8,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
 import { systemClock } from "../../../engine/base/clock.js";
 import { DEVELOPMENT_SEAT, ensureDevelopmentPki, trustFolder } from "../../../engine/peppol/pki/development.js";
+import { newId, participantKey } from "../../../engine/base/ids.js";
+import type { ParticipantId } from "../../../engine/base/ids.js";
+import { beginRegistration } from "../../../engine/storage/registrations.js";
 import { providerOfSeat } from "../../../engine/peppol/seats.js";
 import { startDnsServer } from "../../support/peppol/dns-server.js";
 import type { TestDnsServer } from "../../support/peppol/dns-server.js";
@@ -163,6 +166,23 @@ test.each([
 ])("wrong words are told and nothing is asked: %j", async (args, sentence) => {
   expect(await participants(...args)).toMatchObject({ status: 2, err: expect.stringContaining(sentence) as string });
   expect(sml.seen).toEqual([]);
+});
+
+test("a participant at which another process is, perhaps one that was killed, is said to be busy, and not to have no record", async () => {
+  const participant = "0245:4141414141" as ParticipantId;
+  await beginRegistration(db.sql, {
+    id: newId(systemClock),
+    key: participantKey(participant),
+    participant,
+    smpId: SMP,
+    operation: "register",
+    now: systemClock.now(),
+    lease_ms: 3_600_000,
+    migrationKey: undefined,
+  });
+  const told = await participants("unregister", participant);
+  expect(told).toMatchObject({ status: 1, out: "" });
+  expect(told.err).toBe(`${participant}: Another process is at this participant. Try again in a minute.\n`);
 });
 
 test("without SML_SMP_ID nothing is registered, and the command says what is missing; with it PUBLIC_URL must be set", async () => {
