@@ -135,7 +135,8 @@ const pendingOf = (row: PendingRow): PendingStatus => ({
 
 /**
  * Statuses whose time has come in the database, one of each access point in turn, in the order in which they became
- * due: of each those that are due for longest, however many it has.
+ * due: of each those that are due for longest, however many it has. The index is gone through once for each access
+ * point: what was settled since the oldest transaction that is still open lies before what is due, and is passed over.
  * @param except  ids of others. @default none
  */
 export async function findDueStatuses(
@@ -143,33 +144,34 @@ export async function findDueStatuses(
   limit: number,
   except: readonly string[] = [],
 ): Promise<PendingStatus[]> {
+  const isOther = sql`s.id <> all (${[...except]}::uuid[])`;
   const rows = await sql<PendingRow[]>`
     with recursive peers as (
-      (select peer_seat from inbound_status where next_at is not null order by peer_seat limit 1)
-      union all
-      select (
-        select s.peer_seat from inbound_status as s
-        where s.next_at is not null and s.peer_seat > p.peer_seat order by s.peer_seat limit 1
-      ) from peers as p where p.peer_seat is not null
-    ), first as materialized (
-      select p.peer_seat, d.next_at from (
-        select peer_seat from peers where peer_seat is not null limit ${LIMITS.statuses_peers_max}
-      ) as p cross join lateral (
-        select s.next_at from inbound_status as s
-        where s.peer_seat = p.peer_seat and s.next_at <= now() and s.id <> all (${[...except]}::uuid[])
+      (
+        select s.peer_seat, s.next_at from inbound_status as s where s.next_at is not null and ${isOther}
         order by s.peer_seat, s.next_at limit 1
-      ) as d
-      order by d.next_at limit ${limit}
+      )
+      union all
+      select n.peer_seat, n.next_at from peers as p cross join lateral (
+        select s.peer_seat, s.next_at from inbound_status as s
+        where s.next_at is not null and s.peer_seat > p.peer_seat and ${isOther}
+        order by s.peer_seat, s.next_at limit 1
+      ) as n
+    ), first as materialized (
+      select p.peer_seat, p.next_at from (
+        select peer_seat, next_at from peers limit ${LIMITS.statuses_peers_max}
+      ) as p
+      where p.next_at <= now() order by p.next_at limit ${limit}
     ), chosen as (
-      select d.id, d.next_at from first as f cross join lateral (
-        select s.id, s.next_at from inbound_status as s
-        where s.peer_seat = f.peer_seat and s.next_at <= now() and s.id <> all (${[...except]}::uuid[])
+      select d.* from first as f cross join lateral (
+        select s.id, s.kind, s.sender, s.receiver, s.peer_seat, s.received_at, s.tries, s.next_at
+        from inbound_status as s
+        where s.peer_seat = f.peer_seat and s.next_at between f.next_at and now() and ${isOther}
         order by s.peer_seat, s.next_at limit ${limit}
       ) as d
-      order by row_number() over (partition by f.peer_seat order by d.next_at), d.next_at limit ${limit}
+      order by row_number() over (partition by d.peer_seat order by d.next_at), d.next_at limit ${limit}
     )
-    select s.id, s.kind, s.sender, s.receiver, s.peer_seat, s.received_at, s.tries
-    from chosen as c join inbound_status as s on s.id = c.id order by c.next_at`;
+    select id, kind, sender, receiver, peer_seat, received_at, tries from chosen order by next_at`;
   return rows.map(pendingOf);
 }
 

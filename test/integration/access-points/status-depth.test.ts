@@ -16,6 +16,9 @@ const LOOKED_FOR = 4;
 const MANY = 12_000;
 /** Entries of the index that an insert has left on their way, and the rows of the ids. */
 const OWN_ROWS = 50;
+const SEATS = 400;
+/** So often a statement is asked until its plan is kept. */
+const PLANNED = 8;
 
 let db: TestDatabase;
 let sql: Sql;
@@ -79,4 +82,20 @@ test("statuses of one access point alone fill a batch, in the order in which the
   const came = [...first, ...rest].map(({ receivedAt }) => receivedAt);
   expect(came).toHaveLength(2 * LOOKED_FOR);
   expect(came).toEqual([...came].sort((a, b) => a - b));
+});
+
+test("a look among hundreds of access points reads one status of each and what it takes, also by a plan that was made when none were there", async () => {
+  await sql`truncate inbound_status`;
+  await sql`analyze inbound_status`;
+  for (let n = 0; n < PLANNED; n += 1) await seatsOf();
+  await sql`
+    insert into inbound_status (id, kind, sender, receiver, peer_seat, as4_message_id, sbdh_instance_id, received_at,
+      payload_key_id, payload_sealed, payload_sha256, tries)
+    select gen_random_uuid(), 'mls', 's', 'r', 'POP' || 100000 + n, 'of ' || n, 'of ' || n, clock_timestamp(), 'k', 'x',
+      'x', 0
+    from generate_series(1, ${SEATS}::integer) as s (n)`;
+  const unknown = await costOf();
+  await sql`vacuum analyze inbound_status`;
+  const known = await costOf();
+  expect(Math.max(unknown, known)).toBeLessThanOrEqual(SEATS + OWN_ROWS);
 });
