@@ -284,6 +284,12 @@ const IGNORED_KINDS = {
   invoice_response: "document.response_ignored",
 } as const satisfies Record<StatusKind, TimelineKind>;
 
+/** Members of an entry that hold what was written, beside its detail, as they are where nothing is shown of it. */
+const NO_WORDS = {
+  mls: { issues: [] },
+  invoice_response: { reasons: [] },
+} as const satisfies Record<StatusKind, Readonly<Record<string, readonly string[]>>>;
+
 /** An event with what was said; what people wrote is sealed. */
 function eventOf(
   { clock, sealer }: Pick<StatusPorts, "clock" | "sealer">,
@@ -310,18 +316,20 @@ async function write(
   const now = ports.clock.now();
   const kinds: readonly TimelineKind[] =
     decision.outcome === "applied" ? decision.move.emits : [IGNORED_KINDS[status.kind]];
+  // A stranger's words do not stand in the timeline of a firm.
+  const isForeign = decision.outcome === "foreign";
   const words = {
     meta:
       decision.outcome === "applied"
         ? meta
         : {
             ...(meta as Record<string, Json>),
+            ...(isForeign ? NO_WORDS[status.kind] : {}),
             notApplied: decision.outcome,
             seat: status.peerSeat,
             ...(isLast ? { lastShown: true } : {}),
           },
-    // A stranger's words do not stand in the timeline of a firm.
-    detail: decision.outcome === "foreign" ? null : (detail ?? null),
+    detail: isForeign ? null : (detail ?? null),
   };
   const sealer = await ports.sealer.forFirm(target.firmId);
   const events = kinds.map((kind) => eventOf({ clock: ports.clock, sealer }, kind, words));

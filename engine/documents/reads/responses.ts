@@ -41,7 +41,10 @@ interface ResponseView {
   readonly issuedAt: string | null;
 }
 
-/** The answers to a document, oldest first. @throws Refusal NOT_FOUND, TEMPORARY */
+/**
+ * The answers to a document, oldest first: of more than are listed those that count, and of each reason the newest.
+ * @throws Refusal NOT_FOUND, TEMPORARY
+ */
 export async function readResponses(
   ports: ResponsePorts,
   firmId: FirmId,
@@ -67,7 +70,9 @@ async function toSent({ sql, sealer, validators }: ResponsePorts, id: string): P
     const said = [answer?.description, ...(answer?.reasons ?? []).map(({ text }) => text)];
     // The row has the day alone, which is what puts answers in order; a time without a zone is no instant.
     const issued = issueInstant(facts?.issueDate, facts?.issueTime);
-    const reason = [...new Set(said)].filter((text) => text !== undefined).join(" ");
+    const words = [...new Set(said)].filter((text) => text !== undefined).join(" ");
+    // A stranger's words are not shown to a firm.
+    const reason = row.outcome === "foreign" ? "" : words;
     views.push({
       id: row.id,
       direction: "received",

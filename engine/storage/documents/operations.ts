@@ -6,6 +6,7 @@ import type { RecordedOutcome } from "../../lifecycle/attempt.js";
 import type { HistoryTrigger, OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { InboundState } from "../../lifecycle/received.js";
 import type { Json, Sql } from "../sql.js";
+import { STATUS_KINDS, STATUS_OUTCOMES } from "./received-responses.js";
 
 export interface OperatorDocument {
   readonly id: DocumentId;
@@ -109,6 +110,9 @@ interface OperatorNotApplied {
   readonly at: Instant;
 }
 
+/** What becomes of a status that changes nothing and is told: one that repeats another is not. */
+const TOLD_OUTCOMES = STATUS_OUTCOMES.filter((outcome) => outcome !== "applied" && outcome !== "duplicate");
+
 /** One document with its timeline, its attempts and what was not applied; undefined when there is none. */
 export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<OperatorDocumentDetail | undefined> {
   const [[row], timeline, attempts, notApplied, ignored] = await Promise.all([
@@ -158,7 +162,9 @@ export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<Op
       limit ${LIMITS.statuses_ignored_listed_max}`,
     sql<{ readonly n: number }[]>`
       select count(*)::integer as n from (
-        select 1 from inbound_status where document_id = ${id} and outcome not in ('applied', 'duplicate')
+        select 1 from inbound_status
+        where document_id = ${id} and kind = any (${[...STATUS_KINDS]}::text[])
+          and outcome = any (${TOLD_OUTCOMES}::text[])
         limit ${LIMITS.statuses_ignored_counted_max}
       ) as ignored`,
   ]);

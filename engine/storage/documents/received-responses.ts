@@ -163,7 +163,8 @@ export async function findDueStatuses(
       ) as p
       where p.next_at <= now() order by p.next_at limit ${limit}
     ), chosen as (
-      select d.* from first as f cross join lateral (
+      select d.id, d.kind, d.sender, d.receiver, d.peer_seat, d.received_at, d.tries, d.next_at
+      from first as f cross join lateral (
         select s.id, s.kind, s.sender, s.receiver, s.peer_seat, s.received_at, s.tries, s.next_at
         from inbound_status as s
         where s.peer_seat = f.peer_seat and s.next_at between f.next_at and now() and ${isOther}

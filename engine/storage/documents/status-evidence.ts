@@ -2,6 +2,8 @@
 import type { Instant } from "../../base/clock.js";
 import type { OutboundState } from "../../lifecycle/document.js";
 import type { Sql } from "../sql.js";
+import { STATUS_OUTCOMES } from "./received-responses.js";
+import type { StatusOutcome } from "./received-responses.js";
 
 /** A stored status with its bytes. */
 export interface SealedStatus {
@@ -84,27 +86,38 @@ export async function findOwedMls(sql: Sql, receivedId: string): Promise<OwedMls
 
 /** An answer of a buyer to a document of ours, whether it counts or not. */
 interface SealedResponse extends SealedStatus {
-  /** Null while it is not followed yet. */
-  readonly outcome: string | null;
+  readonly outcome: StatusOutcome;
   /** When it was told in the timeline, which is the time of its event; of one that does not count, when it came. */
   readonly at: Instant;
 }
 
-/** The newest answers to a document, oldest first. @param documentId  whose it is has been checked */
+/**
+ * The newest answers to a document, oldest first: those that count before all others, which have turns by what became
+ * of them, so that many of one kind hide none of another. As many of each are read as are listed.
+ * @param documentId  whose it is has been checked
+ */
 export async function listReceivedResponses(sql: Sql, documentId: string, limit: number): Promise<SealedResponse[]> {
   const rows = await sql<
     (SealedRow & {
-      readonly outcome: string | null;
+      readonly outcome: StatusOutcome;
       readonly at: Date;
     })[]
   >`
+    with newest as (
+      select s.id, s.code, s.payload_key_id, s.payload_sealed, s.payload_sha256, s.outcome, s.received_at, s.handled_at,
+        row_number() over (partition by s.outcome order by s.received_at desc, s.id desc) as turn
+      from unnest(${[...STATUS_OUTCOMES]}::text[]) as o (outcome) cross join lateral (
+        select id, code, payload_key_id, payload_sealed, payload_sha256, outcome, received_at, handled_at
+        from inbound_status
+        where document_id = ${documentId} and kind = 'invoice_response' and inbound_status.outcome = o.outcome
+        order by received_at desc limit ${limit}
+      ) as s
+    ), listed as (
+      select id, code, payload_key_id, payload_sealed, payload_sha256, outcome, received_at, handled_at
+      from newest order by outcome <> 'applied', turn, received_at desc, id desc limit ${limit}
+    )
     select id, code, payload_key_id, payload_sealed, payload_sha256, outcome,
       case when outcome = 'applied' then handled_at else received_at end as at
-    from inbound_status where document_id = ${documentId} and kind = 'invoice_response'
-    order by received_at desc, id desc limit ${limit}`;
-  return rows.reverse().map((row) => ({
-    ...sealedOf(row),
-    outcome: row.outcome,
-    at: row.at.getTime(),
-  }));
+    from listed order by received_at, id`;
+  return rows.map((row) => ({ ...sealedOf(row), outcome: row.outcome, at: row.at.getTime() }));
 }

@@ -4,14 +4,18 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 
 import { newHand, STATUS_STEPS } from "../../../actors/status-work.js";
 import { keyOfStatus, readDueStatuses, readStatuses } from "../../../engine/documents/inbound/statuses.js";
+import { readResponses } from "../../../engine/documents/reads/responses.js";
 import type { DocumentId, FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { OutboundTrigger } from "../../../engine/lifecycle/document.js";
+import type { ResponseCode } from "../../../engine/lifecycle/response.js";
 import type { MlsCode } from "../../../engine/peppol/responses/mls.js";
 import { takeAttempt } from "../../../engine/storage/documents/attempts.js";
-import { findDocumentState } from "../../../engine/storage/documents/documents.js";
+import { findDocumentState, listDocumentEvents } from "../../../engine/storage/documents/documents.js";
 import { findOperatorDocument } from "../../../engine/storage/documents/operations.js";
 import { applyStatus, findDueStatuses, settleStatus } from "../../../engine/storage/documents/received-responses.js";
+import type { StatusKind, StatusOutcome } from "../../../engine/storage/documents/received-responses.js";
+import { listReceivedResponses } from "../../../engine/storage/documents/status-evidence.js";
 import { openSql } from "../../../engine/storage/sql.js";
 import { plainOf } from "../../support/as4/as4.js";
 import { makeDue } from "../../support/worlds/attempts.js";
@@ -32,11 +36,12 @@ import {
   statusNode,
   STRANGER_SEAT,
 } from "../../support/as4/statuses.js";
-import type { StatusBench } from "../../support/as4/statuses.js";
+import type { ResponseChanges, StatusBench } from "../../support/as4/statuses.js";
 
 const SENDER = "0245:1010101010";
 /** What following a status leaves behind, which Postgres has not cleaned up. */
 const OWN_ROWS = 50;
+const FEW = 100;
 const clock = fakeClock();
 let db: TestDatabase;
 let bench: StatusBench;
@@ -77,6 +82,20 @@ async function sent(
   const document = await bench.document(firmId, SENDER);
   for (const trigger of triggers) expect(await bench.trigger(document.id, trigger)).toBe(true);
   return document;
+}
+
+/** Thousands about a document that changed nothing, as many for one reason as for the other. */
+async function addSettled(id: DocumentId, kind: StatusKind, reasons: readonly [StatusOutcome, StatusOutcome]) {
+  await db.sql`
+    insert into inbound_status (id, kind, sender, receiver, peer_seat, as4_message_id, sbdh_instance_id, received_at,
+      payload_key_id, payload_sealed, payload_sha256, tries)
+    select gen_random_uuid(), ${kind}::text, 's', 'r', 'POP1', 'many ' || n, 'many ' || n, now(), 'k', 'x', 'x', n % 2
+    from generate_series(1, 4000) as s (n)`;
+  await db.sql`
+    update inbound_status
+    set document_id = ${id}, code = 'RE', handled_at = now(), next_at = null, outcome = (${[...reasons]}::text[])[tries + 1]
+    where outcome is null`;
+  await db.sql`vacuum inbound_status`;
 }
 
 /** Why statuses were not applied, in the order of the timeline. */
@@ -203,6 +222,19 @@ test("a status about nothing of ours, from the wrong provider, or unreadable is 
   expect(await bench.metric('statuses_received_total{kind="mls",outcome="foreign"}')).toBe(2);
 });
 
+test("nothing of what a stranger wrote stands in a firm's timeline, in whichever part of a status or an answer it was", async () => {
+  const document = await invoice("receipt_confirmed");
+  await receive(mlsExchange(clock, document.sbdhInstanceId, "RE", { seat: STRANGER_SEAT }));
+  await receive(responseExchange(clock, document, numberOf(document), "RE", { says: "0245:7777777777" }));
+  expect(await reasonsOf(document.id)).toEqual(["foreign", "foreign"]);
+  const events = (await listDocumentEvents(db.sql, firmId, document.id, { after: "0", limit: 100 })) ?? [];
+  const [status, answer] = events.slice(-2).map(({ detail, meta }) => ({ detail, meta }));
+  expect([status, answer]).toEqual([
+    { detail: null, meta: expect.objectContaining({ mls: "RE", issues: [], seat: STRANGER_SEAT }) as unknown },
+    { detail: null, meta: expect.objectContaining({ response: "RE", reasons: [], seat: PEER_SEAT }) as unknown },
+  ]);
+});
+
 test("a timeline keeps the first contradicting statuses and the first of strangers, the last of each says so, and operators see how many there were", async () => {
   const { statuses_ignored_shown: shown } = LIMITS;
   const document = await sent("receipt_confirmed");
@@ -265,17 +297,7 @@ test("a status about a document that thousands were about reads as few rows as t
   };
   await costOf("AB");
   const few = await costOf("RE");
-  await db.sql`
-    insert into inbound_status (id, kind, sender, receiver, peer_seat, as4_message_id, sbdh_instance_id, received_at,
-      payload_key_id, payload_sealed, payload_sha256, tries)
-    select gen_random_uuid(), 'mls', 's', 'r', 'POP1', 'many ' || n, 'many ' || n, now(), 'k', 'x', 'x', 1
-    from generate_series(1, 2000) as s (n)`;
-  await db.sql`
-    update inbound_status
-    set document_id = ${document.id}, code = 'RE', handled_at = now(), next_at = null,
-      outcome = case when as4_message_id < 'many 2' then 'foreign' else 'contradicting' end
-    where outcome is null`;
-  await db.sql`vacuum inbound_status`;
+  await addSettled(document.id, "mls", ["foreign", "contradicting"]);
   expect(await costOf("RE")).toBeLessThanOrEqual(few + OWN_ROWS);
   expect(await reasonsOf(document.id)).toEqual(["contradicting"]);
 });
@@ -883,6 +905,43 @@ describe("who may say what of an invoice", () => {
     for (const code of ["AB", "UQ", "IP", "UQ", "IP", "UQ", "AP"] as const)
       await receive(responseExchange(clock, document, "W-15", code));
     expect([await said(document.id), await reasonsOf(document.id)]).toEqual(["AP", ["out_of_order", "out_of_order"]]);
+  });
+
+  test("an answer that counts is listed before all that do not, those for one reason hide none for another, and a stranger's words are not shown", async () => {
+    await clear();
+    onTestFinished(shortenLimits({ responses_listed_max: 4 }));
+    const document = await delivered("W-16");
+    const answers = [["UQ"], ["AB"], ...Array.from({ length: 6 }, () => ["AP", { says: "0245:7777777777" }] as const)];
+    for (const [code, changes] of answers as readonly (readonly [ResponseCode, ResponseChanges?])[]) {
+      await receive(responseExchange(clock, document, "W-16", code, changes));
+      clock.advance(1);
+    }
+    const { responses } = await readResponses(bench.ports, firmId, document.id);
+    expect(responses.map(({ outcome, status, reason }) => [outcome, status, reason])).toEqual([
+      ["applied", "UQ", "because"],
+      ["out_of_order", "AB", "because"],
+      ["foreign", "AP", null],
+      ["foreign", "AP", null],
+    ]);
+  });
+
+  test("what was answered to a document, and how many answers changed nothing, reads no more beside thousands of them", async () => {
+    await clear();
+    const sql = openSql({ url: db.url, name: "counted", connections: 1 });
+    onTestFinished(() => sql.end({ timeout: 1 }));
+    const document = await delivered("W-17");
+    await receive(responseExchange(clock, document, "W-17", "UQ"));
+    await addSettled(document.id, "invoice_response", ["out_of_order", "duplicate"]);
+    const costOf = async (ask: () => Promise<unknown>): Promise<number> => {
+      await ask();
+      const before = await readSoFar(sql);
+      await ask();
+      return (await readSoFar(sql)) - before;
+    };
+    const { responses_listed_max: most } = LIMITS;
+    expect(await costOf(() => listReceivedResponses(sql, document.id, most))).toBeLessThanOrEqual(2 * most + OWN_ROWS);
+    onTestFinished(shortenLimits({ statuses_ignored_counted_max: FEW }));
+    expect(await costOf(() => findOperatorDocument(sql, document.id))).toBeLessThanOrEqual(FEW + OWN_ROWS);
   });
 
   test("an answer that another access point signs counts where its receiver is not ours, and names the seat", async () => {

@@ -564,7 +564,7 @@ table inbound_status
   index inbound_status_due_of_peer: CREATE INDEX inbound_status_due_of_peer ON public.inbound_status USING btree (peer_seat, next_at) WHERE (next_at IS NOT NULL)
   index inbound_status_one_mls: CREATE UNIQUE INDEX inbound_status_one_mls ON public.inbound_status USING btree (document_id) WHERE ((kind = 'mls'::text) AND (outcome = ANY (ARRAY['applied'::text, 'late'::text])))
   index inbound_status_one_response: CREATE UNIQUE INDEX inbound_status_one_response ON public.inbound_status USING btree (document_id, response_id) WHERE ((kind = 'invoice_response'::text) AND (outcome = 'applied'::text))
-  index inbound_status_settled: CREATE INDEX inbound_status_settled ON public.inbound_status USING btree (document_id, kind, outcome) WHERE (document_id IS NOT NULL)
+  index inbound_status_settled_in_order: CREATE INDEX inbound_status_settled_in_order ON public.inbound_status USING btree (document_id, kind, outcome, received_at) WHERE (document_id IS NOT NULL)
   trigger inbound_status_due_at_once: CREATE TRIGGER inbound_status_due_at_once BEFORE INSERT ON public.inbound_status FOR EACH ROW EXECUTE FUNCTION received_due_at_once()
 
 table integrator
