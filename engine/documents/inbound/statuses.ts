@@ -39,6 +39,7 @@ import {
   findResponseTarget,
   findAnswersToDocument,
   findStoredStatus,
+  isStatusSettled,
   settleStatus,
 } from "../../storage/documents/received-responses.js";
 import type {
@@ -350,21 +351,21 @@ async function write(
   );
 }
 
-/** Settles what cannot be read, puts off what could not be fetched. */
+/** Settles what cannot be read, puts off what could not be fetched; undefined when it was settled before. */
 async function settleUnsaid(
   ports: StatusPorts,
   status: PendingStatus,
   said: Extract<Said, { readonly kind: "unreadable" | "unread" }>,
-): Promise<StatusOutcome | "early"> {
+): Promise<StatusOutcome | "early" | undefined> {
   if (said.kind === "unread") return putOff(ports, status);
-  await settleStatus(ports.sql, status.id, {
+  const isSettled = await settleStatus(ports.sql, status.id, {
     outcome: "unreadable",
     now: ports.clock.now(),
     content: undefined,
     documentId: undefined,
     fault: said.fault,
   });
-  return "unreadable";
+  return isSettled ? "unreadable" : undefined;
 }
 
 async function putOff(ports: StatusPorts, status: PendingStatus): Promise<"early"> {
@@ -376,7 +377,7 @@ async function putOff(ports: StatusPorts, status: PendingStatus): Promise<"early
   return "early";
 }
 
-/** One decision and its write; undefined when the decision was stale and must be made again. */
+/** One decision and its write; undefined when the decision was stale, or another node has settled the status. */
 async function settle(
   ports: StatusPorts,
   key: string,
@@ -423,7 +424,7 @@ async function settle(
     ...(isBeyond && target !== undefined ? { version: target.version } : {}),
     fault: undefined,
   });
-  return isSettled || !isBeyond ? outcome : undefined;
+  return isSettled ? outcome : undefined;
 }
 
 /** What operators are told of. */
@@ -437,10 +438,14 @@ const NOT_FOLLOWED: ReadonlySet<StatusOutcome | "early"> = new Set([
   "out_of_order",
 ]);
 
-async function settleInTurn(ports: StatusPorts, key: string, read: ReadStatus): Promise<StatusOutcome | "early"> {
+/** What became of a status that was followed; null when another node, which read it as well, has settled it. */
+type Followed = StatusOutcome | "early" | null;
+
+async function settleInTurn(ports: StatusPorts, key: string, read: ReadStatus): Promise<Followed> {
   for (let i = 0; i < LIMITS.stale_version_retries; i += 1) {
     const outcome = await settle(ports, key, read);
     if (outcome !== undefined) return outcome;
+    if (await isStatusSettled(ports.sql, read.status.id)) return null;
     countFenced(ports.metrics, "status");
   }
   return putOff(ports, read.status);
@@ -451,18 +456,15 @@ async function settleInTurn(ports: StatusPorts, key: string, read: ReadStatus): 
  * actor; the status stays due until its move is written.
  * @returns what became of it
  */
-export async function followStatus(
-  ports: StatusPorts,
-  key: string,
-  read: ReadStatus,
-): Promise<StatusOutcome | "early"> {
-  let outcome: StatusOutcome | "early";
+export async function followStatus(ports: StatusPorts, key: string, read: ReadStatus): Promise<Followed> {
+  let outcome: Followed;
   try {
     outcome = await settleInTurn(ports, key, read);
   } catch (error) {
     ports.log.error("statuses.handling_failed", errorFields(error));
     return putOff(ports, read.status);
   }
+  if (outcome === null) return null;
   ports.metrics.count("statuses_received_total", { kind: read.status.kind, outcome });
   if (NOT_FOLLOWED.has(outcome)) ports.log.warn("statuses.not_followed", { outcome });
   return outcome;

@@ -450,6 +450,12 @@ export async function settleStatus(
   return rows.length === 1;
 }
 
+/** Whether nothing is left to be done with a status; one that is gone had been settled. */
+export async function isStatusSettled(sql: Sql, status: string): Promise<boolean> {
+  const rows = await sql`select id from inbound_status where id = ${status} and outcome is null`;
+  return rows.length === 0;
+}
+
 /** How many statuses or responses about a document had one outcome, as far as LIMITS.statuses_ignored_shown. */
 export async function countSettled(
   sql: Sql,

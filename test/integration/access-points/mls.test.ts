@@ -401,6 +401,29 @@ test("a status that was settled makes no second move, whoever still holds a deci
   expect((await bench.story(firmId, document.id)).states).toEqual(["queued", "delivered"]);
 });
 
+test("statuses that another node has settled meanwhile are left alone, and none is counted twice", async () => {
+  const document = await sent("receipt_confirmed");
+  for (const seat of [PEER_SEAT, PEER_SEAT, STRANGER_SEAT])
+    await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AB", { seat }));
+  await bench.receive(mlsExchange(clock, randomUUID(), "RE"));
+  await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE", { payload: Buffer.from("<hello/>") }));
+  const due = await readDueStatuses(bench.ports);
+  await work();
+  expect((await outcomes()).sort()).toEqual(["applied", "duplicate", "foreign", "unknown", "unreadable"]);
+  const counted = async (): Promise<string[]> =>
+    (await bench.metrics.exposition()).split("\n").filter((line) => /statuses_received|fencing/u.test(line));
+  const before = await counted();
+  for (const read of due) {
+    const { actors, document: kind, message } = statusNode(bench.ports);
+    const became =
+      read.subject === undefined
+        ? await actors.ask(message, keyOfStatus(read), "Settle", read)
+        : await actors.ask(kind, keyOfStatus(read), "Follow", read);
+    expect(became).toBeNull();
+  }
+  expect(await counted()).toEqual(before);
+});
+
 test("one counts of two statuses that two nodes handle at the same moment", async () => {
   for (let round = 0; round < 10; round += 1) {
     const document = await sent("receipt_confirmed");
