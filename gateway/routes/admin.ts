@@ -269,8 +269,7 @@ const documentRows = (ports: AdminPorts): readonly Route[] => [
     method: "GET",
     path: "/documents/{id}",
     summary: "One document with its timeline and attempts, or a received one with the findings that it was refused for",
-    description:
-      "notApplied of a sent one: the Message Level Statuses and invoice responses about it that changed nothing, with the reason: the first ones of each, and in notAppliedCount how many there are. signedElsewhere of a received one: its sender is a participant of ours, and another access point signed for it; peerSeat names that one.",
+    description: `notApplied of a sent one: the Message Level Statuses and invoice responses about it that changed nothing, with the reason: the first ones of each, and in notAppliedCount how many there are, counted as far as ${LIMITS.statuses_ignored_counted_max}. signedElsewhere of a received one: its sender is a participant of ours, and another access point signed for it; peerSeat names that one.`,
     errors: ["NOT_FOUND"],
     request: {
       params: z.object({

@@ -1,5 +1,6 @@
 /** A document as operators see it: its way and what was found, never what it says. */
 import { isoInstant } from "../../../engine/base/clock.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import { html } from "../pages/html.js";
 import type { Html } from "../pages/html.js";
 import { instantText } from "./heartbeat.js";
@@ -58,6 +59,10 @@ const at = (instant: number): string => instantText(isoInstant(instant));
 const text = (value: string | null): Cell => ({ text: value ?? "" });
 const number = (value: number): Cell => ({ text: String(value), isNumber: true });
 
+/** How many statuses changed nothing, which is counted as far as a limit. */
+const countOf = ({ notAppliedCount: count }: DocumentSheet): string =>
+  count >= LIMITS.statuses_ignored_counted_max ? `${count} or more` : String(count);
+
 const sectionsOfDocument = (document: DocumentSheet): readonly Section[] => [
   {
     id: "timeline",
@@ -95,14 +100,7 @@ const sectionsOfDocument = (document: DocumentSheet): readonly Section[] => [
     rows: [
       ...document.notApplied.map((one) => [text(at(one.at)), text(one.kind), text(one.reason), text(one.code)]),
       ...(document.notAppliedCount > document.notApplied.length
-        ? [
-            [
-              text(null),
-              text(`${document.notAppliedCount} in all, the first of each reason shown`),
-              text(null),
-              text(null),
-            ],
-          ]
+        ? [[text(null), text(`${countOf(document)} in all, the first of each reason shown`), text(null), text(null)]]
         : []),
     ],
     empty: "None.",

@@ -1,6 +1,7 @@
 /** A document's page at the console, as far as it says more than its row. */
 import { expect, test } from "vitest";
 
+import { LIMITS } from "../../../../engine/base/limits.js";
 import { sheetOfDocument } from "../../../../gateway/web/console/document.js";
 import type { DocumentSheet } from "../../../../gateway/web/console/document.js";
 
@@ -44,4 +45,6 @@ test("a document's page says how many statuses changed nothing where it does not
       ?.rows.map((row) => row.map(({ text }) => text));
   expect(rowsOf(1)).toHaveLength(1);
   expect(rowsOf(13)?.at(-1)).toEqual(["", "13 in all, the first of each reason shown", "", ""]);
+  const most = LIMITS.statuses_ignored_counted_max;
+  expect(rowsOf(most)?.at(-1)?.[1]).toBe(`${most} or more in all, the first of each reason shown`);
 });
