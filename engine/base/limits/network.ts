@@ -148,7 +148,7 @@ export const NETWORK_LIMITS = {
   registration_lease_ms: 2 * MINUTE_MS,
   /** Characters of the Content-Type of a message or of one of its parts; a longer one is not read. Ours. */
   mime_content_type_chars_max: 1_024,
-  /** So many eb:Error elements of one answer are read, and the others ignored. */
+  /** So many eb:Error elements of one answer are kept, the one that decides first; all are weighed. */
   ebms_errors_max: 32,
   /** A peer's text in an error; what is longer is cut: it is compared and logged, never stored whole. */
   ebms_text_chars_max: 1_024,

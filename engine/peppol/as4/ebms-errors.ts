@@ -93,12 +93,22 @@ export interface ReceivedError {
   readonly refToMessageId: string | undefined;
 }
 
+/** Duplicates by their name, as words, a code or an exception; not who looks for them, in a trace of calls. */
+const DUPLICATE_NAMED =
+  /(?<![\w$])duplicated?[ _-]?(?:[a-z0-9]+[ _-])?messages?(?:exception|error)?(?![\w$(]|\.[\w<])|message (?:is|was|has been determined to be) (?:a )?duplicate/i;
+const ALREADY_THERE = /already (?:been )?(?:received|processed|handled)/i;
+const A_MESSAGE = /\b(?:message|document|invoice|transmission|envelope|id|identifier)\b/i;
+
 /**
- * How phase4 before 4.5.0 words a duplicate inside EBMS:0004. The word alone is not enough: databases that have not
- * taken a message speak of duplicate keys.
+ * Whether a text words a duplicate, as phase4 before 4.5.0 does inside EBMS:0004. The word alone is not enough: databases
+ * that have not taken a message speak of duplicate keys, and a stream may be what was processed already.
  */
-const DUPLICATE_TEXT =
-  /already (?:been )?(?:received|processed|handled)|duplicated?[ _-]?(?:[a-z0-9]+[ _-])?message|message (?:is|was|has been determined to be) (?:a )?duplicate/i;
+const wordsDuplicate = (text: string): boolean =>
+  DUPLICATE_NAMED.test(text) ||
+  text.split(/\n|(?<!\bid): /i).some((clause) => {
+    const at = clause.search(ALREADY_THERE);
+    return at >= 0 && A_MESSAGE.test(clause.slice(0, at));
+  });
 
 /**
  * What a received error says to the sender of the message. An unknown code is permanent: repeating would not teach us.
@@ -108,7 +118,7 @@ export function meaningOf(error: ReceivedError): ErrorMeaning {
   const meaning = rowOf(error.code)?.meaning ?? "permanent";
   if (meaning === "duplicate") return "duplicate";
   if (error.code === "EBMS:0004" && texts.includes(NOT_SERVICED)) return "not_serviced";
-  if (error.code === "EBMS:0004" && DUPLICATE_TEXT.test(texts)) return "duplicate";
+  if (error.code === "EBMS:0004" && wordsDuplicate(texts)) return "duplicate";
   return error.severity === "warning" ? "warning" : meaning;
 }
 

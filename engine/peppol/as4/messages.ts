@@ -345,7 +345,9 @@ function judgeErrors(
   const signed = signedBy(signer, sent);
   const decided = decideErrors(ours);
   if (decided === undefined) return { kind: "unconfirmed", error: "EBMS:0302", reason: "other_message" };
-  const { meaning, errors: judged } = decided;
+  const { meaning } = decided;
+  // All of them were weighed: a refusal far behind a duplicate counts as well.
+  const judged = decided.errors.slice(0, LIMITS.ebms_errors_max);
   // "Already handed over" ends the sending, so it must name our message.
   if (meaning === "duplicate") {
     const named = ours.some((error) => meaningOf(error) === "duplicate" && about(error) === sent.messageId);

@@ -100,8 +100,7 @@ export function readSignal(messaging: XmlElement): Signal | undefined {
   };
   const errors = childrenNamed(signal, EB_NS, "Error");
   const receipts = childrenNamed(signal, EB_NS, "Receipt");
-  if (errors.length > 0 && receipts.length === 0)
-    return { kind: "errors", info, errors: errors.slice(0, LIMITS.ebms_errors_max).map(readError) };
+  if (errors.length > 0 && receipts.length === 0) return { kind: "errors", info, errors: errors.map(readError) };
   const [receipt, ...more] = receipts;
   if (receipt === undefined || more.length > 0 || !errors.every(isWarning)) return undefined;
   const parts = readParts(receipt);

@@ -214,8 +214,8 @@ function exchange(
     // Nothing of the request leaves before the handshake is over, but a handshake that breaks ends the stream as if it
     // had.
     let established = false;
-    // Who has begun to answer has read the request.
-    let isAnswered = false;
+    // Who has begun to answer has read the request; half of a head is no response that Node tells of.
+    let hasBegun = (): boolean => false;
     const finish = (result: HttpResult, stale = false): void => {
       over.removeEventListener("abort", timedOut);
       clearTimeout(connecting);
@@ -236,6 +236,8 @@ function exchange(
     call.signal?.addEventListener("abort", aborted);
 
     outgoing.on("socket", (socket) => {
+      const before = socket.bytesRead;
+      hasBegun = () => socket.bytesRead > before;
       established = !socket.connecting;
       if (established) {
         call.onSending?.();
@@ -253,10 +255,7 @@ function exchange(
     outgoing.on("error", (error) => {
       const code = codeOf(error);
       const fault = faultOf(code);
-      fail(fault, code, fault === "reset" && outgoing.reusedSocket && !isAnswered);
-    });
-    outgoing.on("information", () => {
-      isAnswered = true;
+      fail(fault, code, fault === "reset" && outgoing.reusedSocket && !hasBegun());
     });
     // Without a listener Node ends the connection of a 101 that names a protocol, and tells nobody.
     outgoing.on("upgrade", (_, socket) => {
@@ -264,7 +263,6 @@ function exchange(
       fail("protocol");
     });
     outgoing.on("response", (response) => {
-      isAnswered = true;
       // Behind 101 comes no HTTP, and we have asked for nothing else.
       if (response.statusCode === 101) {
         fail("protocol");

@@ -186,6 +186,22 @@ test.each<readonly [string, readonly SaidError[], Outcome["kind"], string]>([
     "EBMS:0004",
   ],
   [
+    "a duplicate, forty warnings, then a refusal for now",
+    [
+      { code: "EBMS:4001" },
+      ...Array.from({ length: 40 }, () => ({ code: "EBMS:0002", severity: "warning" })),
+      { code: "EBMS:0202" },
+    ],
+    "peer_busy",
+    "EBMS:0202",
+  ],
+  [
+    "forty refusals of another message, then a duplicate of ours",
+    [...Array.from({ length: 40 }, () => ({ code: "EBMS:0103", ref: "other@peer" })), { code: "EBMS:4001" }],
+    "already_handed_over",
+    "EBMS:4001",
+  ],
+  [
     "forty warnings",
     Array.from({ length: 40 }, () => ({ code: "EBMS:0002", severity: "warning" })),
     "unconfirmed",

@@ -96,6 +96,49 @@ test.each<readonly [string, ReceivedError, ErrorMeaning]>([
     "retry",
   ],
   ["a duplicate of something else", received("EBMS:0004", { detail: "Duplicate header element" }), "retry"],
+  [
+    "a duplicate in phase4's words of 1.3",
+    received("EBMS:0004", { detail: "Another message with the same ID was already received!" }),
+    "duplicate",
+  ],
+  [
+    "a duplicate in phase4's words of 2.7 to 4.4",
+    received("EBMS:0004", {
+      detail:
+        "Not invoking SPIs, because message with Message ID 'a:b@x.example' was already handled (this is a duplicate)",
+    }),
+    "duplicate",
+  ],
+  ["a duplicate with its id", received("EBMS:0004", { detail: "Message ID: a@b was already processed" }), "duplicate"],
+  [
+    "a duplicate that is told by an exception",
+    received("EBMS:0004", { detail: "Technical details: com.example.DuplicateMessageException - a@b.example" }),
+    "duplicate",
+  ],
+  [
+    "a trace of calls through who looks for duplicates, whose database is away",
+    received("EBMS:0004", {
+      detail:
+        "Error processing incoming AS4 message with processor 'com.example.Storing@1b2c': Technical details: java.sql.SQLException - refused\njava.sql.SQLException: refused\n\tat com.example.DuplicateMessageStore.register(DuplicateMessageStore.java:41)\n\tat com.example.DuplicateMessage.of(DuplicateMessage.java:7)\n\tat com.example.Storing.isDuplicateMessage(Storing.java:9)\n\tat com.example.Storing.duplicateMessage(Storing.java:3)",
+    }),
+    "retry",
+  ],
+  [
+    "a processor named after duplicates, whose disk is full",
+    received("EBMS:0004", {
+      detail:
+        "Error processing incoming AS4 message with processor 'com.example.DuplicateMessageFilter@1f': Technical details: java.io.IOException - No space left on device",
+    }),
+    "retry",
+  ],
+  [
+    "something else that was processed already",
+    received("EBMS:0004", {
+      detail:
+        "Error processing incoming AS4 message with processor 'com.example.Storing@1b2c': Technical details: java.io.IOException - Stream has already been processed",
+    }),
+    "retry",
+  ],
   ["a duplicate as a word", received("EBMS:0004", { description: "Duplicate message" }), "duplicate"],
   ["a duplicate under another code", received("EBMS:0003", { description: "Duplicate message" }), "permanent"],
   ["a warning", received("EBMS:0103", { severity: "warning" }), "warning"],

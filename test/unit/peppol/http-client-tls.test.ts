@@ -125,6 +125,28 @@ describe("a server that proves its name", () => {
       expect(peer.bodies).toEqual(["the message", "the message", "the message"]);
     },
   );
+
+  test.each([
+    ["says good-bye", "", true],
+    ["says good-bye in the middle of a head", "HTTP/1.1 200 OK\r\ncontent-", false],
+  ] as const)(
+    "a kept connection of a server that %s carries a message anew on another one only where no answer had begun",
+    async (_, begun, isRepeated) => {
+      let requests = 0;
+      const peer = await serve((listener) =>
+        createServer(identity(host()), (request, response) => {
+          requests += 1;
+          if (requests === 2) request.resume().on("end", () => request.socket.end(begun));
+          else listener?.(request, response);
+        }),
+      );
+      expect(await post(peer)).toMatchObject({ kind: "response" });
+      expect(await post(peer)).toMatchObject(
+        isRepeated ? { kind: "response", isRepeated } : { kind: "failed", fault: "reset", uploaded: true },
+      );
+      expect(requests).toBe(isRepeated ? 3 : 2);
+    },
+  );
 });
 
 describe("servers that do not prove their name", () => {

@@ -140,6 +140,8 @@ describe("an answer", () => {
   test.each([
     ["an answer", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"],
     ["a word that it goes on", "HTTP/1.1 100 Continue\r\n\r\n"],
+    ["half of a head", "HTTP/1.1 200 OK\r\ncontent-"],
+    ["one octet", "H"],
   ])("a message is not made anew on another connection where the peer has begun with %s", async (_, begun) => {
     let messages = 0;
     const url = await serveRaw((socket) => {
