@@ -60,10 +60,14 @@ export interface FirmKeyFiles {
   readonly replace: (firmId: FirmId, key: WrappedKey) => Promise<void>;
   /**
    * Removes a firm's key for ever, also from a directory into which an old copy is put, and from drafts that a process
-   * which was killed has left. Safe to repeat.
+   * which was killed has left. What lies beside older graves goes with it. Safe to repeat.
+   * @throws FirmKeyFailure, also where the directory is no longer the one whose name was asked for
    */
   readonly erase: (firmId: FirmId) => Promise<void>;
-  /** Removes drafts of processes that were killed, unless they are wrapped under this master key. */
+  /**
+   * Removes drafts of processes that were killed, unless they are wrapped under this master key, and what lies beside
+   * graves.
+   */
   readonly removeDrafts: (unlessBy: string) => Promise<void>;
   /** Whether a firm's key was removed: what it sealed is opened by nobody. */
   readonly isErased: (firmId: FirmId) => boolean;
@@ -73,9 +77,12 @@ export interface FirmKeyFiles {
 
 const NAME = "name";
 const KEY = ".key";
+const GRAVE = ".erased";
 const NAME_BYTES = 16;
 const DRAFT = /^\.(?:.+\.)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const NAMELESS_DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** A firm's key, or a draft of that or of its grave. */
+const OF_FIRM = /^(?:([0-9a-f-]{36})\.key|\.([0-9a-f-]{36})\.(?:key|erased)\.[0-9a-f-]{36})$/;
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
 const textOf = ({ by, sealed }: WrappedKey): string => `${by} ${sealed.toString("base64")}\n`;
@@ -113,7 +120,7 @@ async function attempt<T>(what: string, work: () => Promise<T>, lasting = LASTIN
 export function openFirmKeyFiles(text: string): FirmKeyFiles {
   const root = resolve(text.replace(/^file:(?:\/\/(?=\/))?/, ""));
   const pathOf = (firmId: FirmId): string => join(root, `${firmId}${KEY}`);
-  const graveOf = (firmId: FirmId): string => join(root, `${firmId}.erased`);
+  const graveOf = (firmId: FirmId): string => join(root, `${firmId}${GRAVE}`);
   const isErased = (firmId: FirmId): boolean => existsSync(graveOf(firmId));
   /** Whose key a draft is, is said by its name: who died over it has left a copy that an erasure must find. */
   const draftOf = (path: string): string => join(root, `.${basename(path)}.${randomUUID()}`);
@@ -129,7 +136,9 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
       await writeSynced(draft, content);
       await link(draft, path);
     } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error;
+      // Who erases the same firm may have taken the draft of the grave away: then it has dug one.
+      const isThere = codeOf(error) === "EEXIST" || (codeOf(error) === "ENOENT" && existsSync(path));
+      if (!isThere) throw error;
     } finally {
       await rm(draft, { force: true });
     }
@@ -137,10 +146,29 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
     await syncPath(root);
   }
 
-  /** Who writes a draft at this moment is told to come again. */
-  async function removeDrafts(goes: (name: string) => boolean | Promise<boolean>): Promise<void> {
+  /** Firms that have a grave. */
+  async function buried(): Promise<ReadonlySet<string>> {
+    // Bounded by the firms that were erased.
+    const graves = new Set<string>();
     for await (const { name } of await opendir(root))
-      if (DRAFT.test(name) && (await goes(name))) await rm(join(root, name), { force: true });
+      if (name.endsWith(GRAVE)) graves.add(name.slice(0, -GRAVE.length));
+    return graves;
+  }
+
+  /**
+   * Removes drafts, and what lies beside a grave: a process that was killed over it behind the erasure has left it there,
+   * and so has an old copy of the directory. Who writes a draft at this moment is told to come again.
+   */
+  async function removeDrafts(goes: (name: string) => boolean | Promise<boolean>): Promise<void> {
+    const graves = await buried();
+    for await (const entry of await opendir(root)) {
+      const { name } = entry;
+      const [, ofKey, ofDraft] = OF_FIRM.exec(name) ?? [];
+      const isBuried = graves.has(ofKey ?? ofDraft ?? "");
+      if (!entry.isDirectory() && (isBuried || (DRAFT.test(name) && (await goes(name)))))
+        await rm(join(root, name), { force: true });
+    }
+    await syncPath(root);
   }
 
   /** Whether a draft holds a key that another master key has wrapped; one that has gone meanwhile holds none. */
@@ -158,11 +186,31 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
     refuseErased(firmId);
   }
 
+  /** What the directory was called when it was first asked. */
+  let known: string | undefined;
   const nameOf = async (): Promise<string | undefined> => {
     try {
-      return (await readFile(join(root, NAME), "utf8")).trim();
+      const name = (await readFile(join(root, NAME), "utf8")).trim();
+      known ??= name;
+      return name;
     } catch (error) {
       if (codeOf(error) === "ENOENT") return undefined;
+      throw error;
+    }
+  };
+
+  /** A file system that is not mounted, or another one, has another name or none. */
+  const mustBe = async (name: string): Promise<void> => {
+    if ((await nameOf()) !== name)
+      throw new FirmKeyFailure("FIRM_KEYS is not the directory that it was at the start.", true);
+  };
+
+  /** Who wrote the key of a firm that was erased meanwhile, so that its draft was taken away, is told so. */
+  const unlessErased = async (firmId: FirmId, write: () => Promise<void>): Promise<void> => {
+    try {
+      await write();
+    } catch (error) {
+      refuseErased(firmId);
       throw error;
     }
   };
@@ -210,9 +258,8 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
     add: (firmId, key, name) =>
       attempt("written", async () => {
         refuseErased(firmId);
-        if ((await nameOf()) !== name)
-          throw new FirmKeyFailure("FIRM_KEYS is not the directory that it was at the start.", true);
-        await create(pathOf(firmId), textOf(key));
+        await mustBe(name);
+        await unlessErased(firmId, () => create(pathOf(firmId), textOf(key)));
         await settle(firmId);
         const stored = await read(firmId);
         if (stored === undefined) throw new FirmKeyFailure(`The key of the firm ${firmId} has gone from FIRM_KEYS.`);
@@ -223,8 +270,10 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
         refuseErased(firmId);
         const draft = draftOf(pathOf(firmId));
         try {
-          await writeSynced(draft, textOf(key));
-          await rename(draft, pathOf(firmId));
+          await unlessErased(firmId, async () => {
+            await writeSynced(draft, textOf(key));
+            await rename(draft, pathOf(firmId));
+          });
         } finally {
           await rm(draft, { force: true });
         }
@@ -233,12 +282,12 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
       }),
     erase: (firmId) =>
       attempt("written", async () => {
+        if (known !== undefined) await mustBe(known);
         // The grave first: whoever writes the key meanwhile finds it, and takes the key away again.
         if (!isErased(firmId)) await create(graveOf(firmId), "");
         await rm(pathOf(firmId), { force: true });
         // Releases before named no draft by its firm: each may be this key.
         await removeDrafts((name) => name.startsWith(`.${firmId}.`) || NAMELESS_DRAFT.test(name));
-        await syncPath(root);
       }),
     removeDrafts: (unlessBy) => attempt("written", () => removeDrafts((name) => isByAnother(name, unlessBy))),
     isErased,
