@@ -93,21 +93,28 @@ export interface ReceivedError {
   readonly refToMessageId: string | undefined;
 }
 
-/** Duplicates by their name, as words, a code or an exception; not who looks for them, in a trace of calls. */
-const DUPLICATE_NAMED =
-  /(?<![\w$])duplicated?[ _-]?(?:[a-z0-9]+[ _-])?messages?(?:exception|error)?(?![\w$(]|\.[\w<])|message (?:is|was|has been determined to be) (?:a )?duplicate/i;
+/** Duplicates by their name, as words, an exception or a code; not who looks for them, in a trace that is cut anywhere. */
+const DUPLICATE_NAMED: readonly RegExp[] = [
+  /(?<![\w$])duplicated?[ _-](?:[a-z0-9]+[ _-])?messages?(?![\w$(]|\.[\w<])/i,
+  /(?<![\w$])duplicatemessage(?:exception|error)(?![\w$(]|\.[\w<])/i,
+  /(?<![\w$.(])duplicatemessage(?![\w$(]|\.[\w<])/i,
+  /message (?:is|was|has been determined to be) (?:a )?duplicate/i,
+];
 const ALREADY_THERE = /already (?:been )?(?:received|processed|handled)/i;
 const A_MESSAGE = /\b(?:message|document|invoice|transmission|envelope|id|identifier)\b/i;
+/** Of whoever could not find out, or found out the contrary. */
+const UNSURE = /\b(?:check|look|search|detection|fail|unable|cannot|could not|unavailable|not a\b|no\b)/i;
 
 /**
  * Whether a text words a duplicate, as phase4 before 4.5.0 does inside EBMS:0004. The word alone is not enough: databases
- * that have not taken a message speak of duplicate keys, and a stream may be what was processed already.
+ * that have not taken a message speak of duplicate keys, a look for duplicate messages may have failed, and a stream may
+ * be what was processed already.
  */
 const wordsDuplicate = (text: string): boolean =>
-  DUPLICATE_NAMED.test(text) ||
   text.split(/\n|(?<!\bid): /i).some((clause) => {
+    if (UNSURE.test(clause)) return false;
     const at = clause.search(ALREADY_THERE);
-    return at >= 0 && A_MESSAGE.test(clause.slice(0, at));
+    return (at >= 0 && A_MESSAGE.test(clause.slice(0, at))) || DUPLICATE_NAMED.some((named) => named.test(clause));
   });
 
 /**

@@ -124,6 +124,24 @@ test.each<readonly [string, ReceivedError, ErrorMeaning]>([
     "retry",
   ],
   [
+    "a trace of calls that is cut in the name of a class",
+    received("EBMS:0004", { detail: "refused\n\tat com.example.DuplicateMessage" }),
+    "retry",
+  ],
+  [
+    "a trace of calls that is cut in the name of a file",
+    received("EBMS:0004", { detail: "refused\n\tat com.example.Store.find(DuplicateMessage" }),
+    "retry",
+  ],
+  ["a look for duplicates that failed", received("EBMS:0004", { detail: "Duplicate message check failed" }), "retry"],
+  [
+    "a look for duplicates that was not possible",
+    received("EBMS:0004", { detail: "Could not find out whether the message was already received" }),
+    "retry",
+  ],
+  ["no duplicate", received("EBMS:0004", { detail: "It is not a duplicate message, the disk is full" }), "retry"],
+  ["a duplicate as a code", received("EBMS:0004", { detail: "DuplicateMessage" }), "duplicate"],
+  [
     "a processor named after duplicates, whose disk is full",
     received("EBMS:0004", {
       detail:
