@@ -93,7 +93,7 @@ export interface ReceivedError {
   readonly refToMessageId: string | undefined;
 }
 
-/** Duplicates by their name, as words, an exception or a code; not who looks for them, in a trace that is cut anywhere. */
+/** Duplicates by their name: words, an exception or a code, not who looks for them in a trace, wherever that is cut. */
 const DUPLICATE_NAMED: readonly RegExp[] = [
   /(?<![\w$])duplicated?[ _-](?:[a-z0-9]+[ _-])?messages?(?![\w$(]|\.[\w<])/i,
   /(?<![\w$])duplicatemessage(?:exception|error)(?![\w$(]|\.[\w<])/i,
@@ -106,9 +106,9 @@ const A_MESSAGE = /\b(?:message|document|invoice|transmission|envelope|id|identi
 const UNSURE = /\b(?:check|look|search|detection|fail|unable|cannot|could not|unavailable|not a\b|no\b)/i;
 
 /**
- * Whether a text words a duplicate, as phase4 before 4.5.0 does inside EBMS:0004. The word alone is not enough: databases
- * that have not taken a message speak of duplicate keys, a look for duplicate messages may have failed, and a stream may
- * be what was processed already.
+ * Whether a text words a duplicate, as phase4 before 4.5.0 does inside EBMS:0004. The word alone is not enough:
+ * databases that have not taken a message speak of duplicate keys, a look for duplicate messages may have failed, and a
+ * stream may be what was processed already.
  */
 const wordsDuplicate = (text: string): boolean =>
   text.split(/\n|(?<!\bid): /i).some((clause) => {

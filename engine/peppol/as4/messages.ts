@@ -335,19 +335,19 @@ function judgeReceipt(
 }
 
 function judgeErrors(
-  errors: ReceivedError[],
+  said: ReceivedError[],
   info: SignalInfo,
   signer: Uint8Array | undefined,
   sent: UnansweredMessage,
 ): Answer {
   const about = (error: ReceivedError): string | undefined => error.refToMessageId || info.refToMessageId;
-  const ours = errors.filter((error) => (about(error) ?? sent.messageId) === sent.messageId);
+  const ours = said.filter((error) => (about(error) ?? sent.messageId) === sent.messageId);
   const signed = signedBy(signer, sent);
   const decided = decideErrors(ours);
   if (decided === undefined) return { kind: "unconfirmed", error: "EBMS:0302", reason: "other_message" };
-  const { meaning } = decided;
+  const { meaning, errors } = decided;
   // All of them were weighed: a refusal far behind a duplicate counts as well.
-  const judged = decided.errors.slice(0, LIMITS.ebms_errors_max);
+  const judged = errors.slice(0, LIMITS.ebms_errors_max);
   // "Already handed over" ends the sending, so it must name our message.
   if (meaning === "duplicate") {
     const named = ours.some((error) => meaningOf(error) === "duplicate" && about(error) === sent.messageId);

@@ -156,8 +156,8 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
   }
 
   /**
-   * Removes drafts, and what lies beside a grave: a process that was killed over it behind the erasure has left it there,
-   * and so has an old copy of the directory. Who writes a draft at this moment is told to come again.
+   * Removes drafts, and what lies beside a grave: a process that was killed over it behind the erasure has left it
+   * there, and so has an old copy of the directory. Who writes a draft at this moment is told to come again.
    */
   async function removeDrafts(goes: (name: string) => boolean | Promise<boolean>): Promise<void> {
     const graves = await buried();

@@ -60,13 +60,13 @@ async function whileErased(work: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-describe("a key whose firm is erased while it is written", () => {
-  test("is gone, and who makes it is told so", async () => {
+describe("an erasure beside other processes", () => {
+  test("a key whose firm is erased while it is made is gone, and who makes it is told so", async () => {
     expect(await whileErased(() => files.add(firmId, wrapped(firmId), name))).toBeInstanceOf(FirmKeyGone);
     expect(inFolder()).toEqual([`${firmId}.erased`, "name"].sort());
   });
 
-  test("is gone, and a change of the master key goes on with the other firms", async () => {
+  test("a key whose firm is erased while it is wrapped again is gone, and those of other firms are wrapped", async () => {
     const others = [newFirm(), newFirm(), newFirm()];
     for (const one of [firmId, ...others]) await files.add(one, wrapped(one), name);
     expect(await whileErased(() => rewrapFirmKeys(next, files))).toBe(others.length);
@@ -74,7 +74,7 @@ describe("a key whose firm is erased while it is written", () => {
     expect(inFolder()).toEqual([...others.map((one) => `${one}.key`), `${firmId}.erased`, "name"].sort());
   });
 
-  test("is gone also where two processes erase it at once", async () => {
+  test("a key that two processes erase at once is gone, and neither fails", async () => {
     await files.add(firmId, wrapped(firmId), name);
     const watch = await watchSyncs(folder, (isDirectory, path) => {
       if (isDirectory || !basename(path).startsWith(`.${firmId}.erased.`)) return;
@@ -101,7 +101,7 @@ describe("what lies beside the grave of a firm", () => {
     ["the next change of the master key", () => rewrapFirmKeys(next, files)],
     ["the next erasure of another firm", () => files.erase(other)],
     ["its erasure, done again", () => files.erase(firmId)],
-  ])("goes with %s, and keys of other firms stay", async (_, work) => {
+  ])("a key and drafts beside the grave of a firm go with %s, and keys of other firms stay", async (_, work) => {
     const third = newFirm();
     await files.add(third, wrapped(third), name);
     await files.erase(firmId);
