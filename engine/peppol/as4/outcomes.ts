@@ -23,9 +23,20 @@ export function outcomeOfFault(fault: HttpFault, uploaded: boolean): Outcome {
  * The outcome of an HTTP answer that holds no ebMS signal we can read.
  * @param isRepeated  the message had gone out whole before, on a connection that broke: whoever turns the repeat away,
  *   as a proxy does while its access point is started again, says nothing of the first
+ * @param isEarly  it had not gone out whole when the answer came: whoever says so has not got it
  * @source design/reliability.md, S-09
  */
-export function outcomeOfStatus(status: number, reason: string, isRepeated = false): Outcome {
+export function outcomeOfStatus(
+  status: number,
+  reason: string,
+  { isRepeated = false, isEarly = false }: { readonly isRepeated?: boolean; readonly isEarly?: boolean } = {},
+): Outcome {
+  if (isEarly && !isRepeated && !isBusy(status))
+    return {
+      kind: "transport_failed",
+      code: `HTTP ${status}`,
+      detail: "The receiving access point answered before it had the whole message.",
+    };
   if (status >= 200 && status < 300)
     return { kind: "unconfirmed", code: "EBMS:0301", detail: `The answer holds no receipt (${reason}).` };
   const code = `HTTP ${status}`;
@@ -46,10 +57,12 @@ export function outcomeOfStatus(status: number, reason: string, isRepeated = fal
     };
   // A 5xx may come from a gateway behind which the message was taken; 503 and 4xx say that it was not, and what is no
   // status of HTTP says nothing.
-  if ((status >= 500 && status !== 503) || status < 400)
-    return { kind: "unconfirmed", code, detail: "The receiving access point failed while it had the message." };
-  return { kind: "peer_busy", code, detail: "The receiving access point did not take the message." };
+  return isBusy(status)
+    ? { kind: "peer_busy", code, detail: "The receiving access point did not take the message." }
+    : { kind: "unconfirmed", code, detail: "The receiving access point failed while it had the message." };
 }
+
+const isBusy = (status: number): boolean => (status >= 400 && status < 500) || status === 503;
 
 /** The outcome of an answer that a fault of ours kept us from judging: the peer may have the message all the same. */
 export const UNJUDGED: Outcome = {

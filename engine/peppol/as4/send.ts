@@ -307,7 +307,7 @@ async function judge(
   const sent = { messageId: exchange.as4MessageId, references: message.references, recipient: endpoint.certificate };
   const answer = await ports.jobs.judge({ bytes: result.body, contentType: result.contentType, sent });
   if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301")
-    return { outcome: named(outcomeOfStatus(result.status, answer.reason, result.isRepeated)), answer };
+    return { outcome: named(outcomeOfStatus(result.status, answer.reason, result)), answer };
   const answerVerdict =
     answer.kind !== "unconfirmed" && answer.signer !== undefined && !answer.sameCertificate
       ? await ports.trust.judge(answer.signer)
@@ -346,7 +346,7 @@ function unjudged(
   const outcome =
     result.kind === "failed" || isSoap(result.contentType)
       ? UNJUDGED
-      : outcomeOfStatus(result.status, "unjudged", result.isRepeated);
+      : outcomeOfStatus(result.status, "unjudged", result);
   return { outcome: { ...outcome, ...seatOf(endpoint) }, answer: undefined };
 }
 

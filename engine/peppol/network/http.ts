@@ -79,6 +79,8 @@ interface HttpResponse {
   readonly connection: Connection;
   /** The request had gone out whole before, on a kept connection that broke: the peer may have had it then. */
   readonly isRepeated?: true;
+  /** It came before the whole request had gone out, so that the peer cannot have had that. */
+  readonly isEarly?: true;
 }
 
 interface HttpFailed {
@@ -269,9 +271,13 @@ function exchange(
         return;
       }
       const answered = (result: HttpResponse): void => {
-        finish(result);
+        if (outgoing.writableFinished) {
+          finish(result);
+          return;
+        }
+        finish({ ...result, isEarly: true });
         // Who answers before it has read the request may never read the rest, which would hold octets and a connection.
-        if (!outgoing.writableFinished) outgoing.destroy();
+        outgoing.destroy();
       };
       collect(response, call, answered, (fault) => {
         fail(fault);

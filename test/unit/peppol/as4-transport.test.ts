@@ -486,7 +486,33 @@ describe("a repeat of a message that had gone out whole", () => {
 test.each([200, 307, 404, 500, 503])(
   "HTTP %i to the repeat of a message that had gone out whole says nothing of the first: it may be there",
   (status) => {
-    expect(outcomeOfStatus(status, "no SOAP", true)).toMatchObject({ kind: "unconfirmed" });
+    for (const isEarly of [false, true])
+      expect(outcomeOfStatus(status, "no SOAP", { isRepeated: true, isEarly })).toMatchObject({ kind: "unconfirmed" });
+  },
+);
+
+test.each([
+  [200, "transport_failed"],
+  [303, "transport_failed"],
+  [307, "transport_failed"],
+  [404, "peer_busy"],
+  [500, "transport_failed"],
+  [503, "peer_busy"],
+  [999, "transport_failed"],
+] as const)(
+  "HTTP %i before the whole message has gone out means %s: nobody has it, and it may be cancelled",
+  async (status, kind) => {
+    expect(outcomeOfStatus(status, "no SOAP", { isEarly: true })).toMatchObject({ kind, code: `HTTP ${status}` });
+    const first = http;
+    http = {
+      ...first,
+      request: async (call) => {
+        const result = await first.request(call);
+        return result.kind === "response" ? { ...result, isEarly: true } : result;
+      },
+    };
+    peer.script.push(answer(status, "text/html", "<html>"));
+    expect(await deliver()).toMatchObject({ kind, code: `HTTP ${status}` });
   },
 );
 

@@ -367,6 +367,19 @@ describe("a peer that misbehaves", () => {
     expect(await post(url)).toMatchObject({ kind: "failed", fault: "protocol" });
   });
 
+  test("an answer that comes before the whole message has gone out says so, and no other does", async () => {
+    const url = await serveRaw((socket) => {
+      let octets = 0;
+      socket.on("data", (data: Buffer) => {
+        octets += data.length;
+        if (octets > 1_000) socket.pause();
+        socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+      });
+    });
+    const early = [await post(url), await post(url, { body: Buffer.alloc(8 * 1024 * 1024) }), await post(url)];
+    expect(early.map((answer) => answer.kind === "response" && answer.isEarly)).toEqual([undefined, true, undefined]);
+  });
+
   test("a peer that answers before it has read the message, and never reads the rest, holds neither octets nor connections", async () => {
     let connections = 0;
     let reads = false;
