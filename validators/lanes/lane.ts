@@ -151,7 +151,8 @@ export class LaneOfWorkers {
   }
 
   get #waiting(): number {
-    return this.#queue.held.jobs + this.#alone.length;
+    const givenBack = this.#givenBack.reduce((sum, { jobs }) => sum + jobs.length, 0);
+    return this.#queue.held.jobs + this.#alone.length + givenBack;
   }
 
   enqueue(job: QueuedJob): void {
@@ -213,28 +214,41 @@ export class LaneOfWorkers {
     for (const shift of this.#shifts) this.#layReady(shift);
   }
 
-  /** One job that must run alone, or a fair share of the waiting ones: one when idle, up to batchMax under load. */
+  /** One job that must run alone, what a thread that does not get on has given back, or a share of all others. */
   #nextBatch(): BatchOfJobs | undefined {
-    const single = this.#alone.shift();
-    const givenBack = single === undefined ? this.#givenBack.shift() : undefined;
-    if (givenBack !== undefined) return givenBack;
-    const jobs = single === undefined ? [] : [single];
+    const batch = this.#newBatch(this.#alone.splice(0, 1), true) ?? this.#givenBack.shift() ?? this.#fairShare();
+    if (batch === undefined) return undefined;
+    for (const job of batch.jobs) {
+      this.#waitingBytes -= job.size;
+      if (job.owner.own) this.#own.leave(job);
+    }
+    this.#runningJobs += batch.jobs.length;
+    return batch;
+  }
+
+  /** Of the waiting jobs: one when idle, up to batchMax under load. */
+  #fairShare(): BatchOfJobs | undefined {
+    const jobs: QueuedJob[] = [];
     const share = Math.ceil(this.#queue.held.jobs / this.#threads);
-    let room = single === undefined ? this.#batchMax : 0;
-    while (room > 0 && jobs.length < share) {
+    for (let room = this.#batchMax; room > 0 && jobs.length < share;) {
       const job = this.#queue.take();
       if (job === undefined) break;
       jobs.push(job);
       room -= this.#options.abreast?.has(job.kind) === true ? PLACE_ABREAST : 1;
     }
-    for (const job of jobs) {
-      this.#waitingBytes -= job.size;
-      if (job.owner.own) this.#own.leave(job);
-    }
+    return this.#newBatch(jobs, false);
+  }
+
+  #newBatch(jobs: readonly QueuedJob[], isAlone: boolean): BatchOfJobs | undefined {
     if (jobs.length === 0) return undefined;
-    this.#runningJobs += jobs.length;
     this.#events.onBatch(jobs.length);
-    return new BatchOfJobs(++this.#lastBatch, jobs, single !== undefined);
+    return new BatchOfJobs(++this.#lastBatch, jobs, isAlone);
+  }
+
+  /** A job that a worker has had counts among those that wait. */
+  #comeBack(job: QueuedJob): void {
+    this.#waitingBytes += job.size;
+    if (job.owner.own) this.#own.comeBack(job);
   }
 
   /** What lies ready for a thread that works while another is idle: it may lie behind a job that hangs. */
@@ -338,6 +352,8 @@ export class LaneOfWorkers {
   #relieve(shift: Shift): void {
     const batch = shift.giveBack();
     if (batch === undefined) return;
+    this.#runningJobs -= batch.jobs.length;
+    for (const job of batch.jobs) this.#comeBack(job);
     this.#givenBack.push(batch);
     this.#pump();
   }
@@ -357,8 +373,7 @@ export class LaneOfWorkers {
       else if (job.failedStarts >= FAILED_STARTS_MAX)
         job.reject(new JobFailed(`no worker could be started: ${error instanceof Error ? error.message : ""}`));
       else {
-        this.#waitingBytes += job.size;
-        if (job.owner.own) this.#own.comeBack(job);
+        this.#comeBack(job);
         this.#alone.push(job);
       }
     }

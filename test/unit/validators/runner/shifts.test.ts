@@ -135,7 +135,97 @@ test("an idle thread takes what lies ready behind a job that hangs in another", 
   expect(Atomics.load(hangs, PASSED)).toBe(0);
   swing(hangs, OPEN);
   expect(await hanging).toBe("hanging");
+  await workers.stop();
+  // The one that lay ready behind the hang is still in the port of that worker, which must not begin it as well.
+  expect(Atomics.load(open_, PASSED)).toBe(3);
   expect(workers.stats().restarts).toEqual({ timeout: 0, memory: 0, exit: 0 });
+});
+
+test("what was given back because every thread hangs waits like all else, and each job of it is run once", async () => {
+  const [open_, ...hangs] = [shut(), shut(), shut()];
+  swing(open_, OPEN);
+  const workers = open({ threads: { small: 2, large: 1 }, jobTimeoutMs: 4_000, queueMax: 8 });
+  const lane = (): ReturnType<ValidatorPool["stats"]>["lanes"]["small"] => workers.stats().lanes.small;
+  const asked = hangs.map((gate) => workers.ask("fixture.gate", { gate, name: "hanging" }));
+  for (const name of ["one", "two"]) {
+    asked.push(workers.ask("fixture.gate", { gate: open_, name }, { own: true }));
+    await eventually(`${name} lies ready`, () => lane().running === asked.length);
+  }
+  expect(lane()).toMatchObject({ running: 4, queueDepth: 0, queueBytes: 0, busyThreads: 2 });
+  await eventually("both are given back", () => lane().queueDepth === 2);
+  expect(lane()).toMatchObject({ running: 2, queueDepth: 2, queueBytes: 6, busyThreads: 2 });
+  // They have the two places of own work, a quarter of eight.
+  asked.push(workers.ask("fixture.gate", { gate: open_, name: "three" }, { own: true }));
+  expect(lane()).toMatchObject({ queueDepth: 2, ownWaiting: 1 });
+  for (const gate of hangs) swing(gate, OPEN);
+  expect(await Promise.all(asked)).toEqual(["hanging", "hanging", "one", "two", "three"]);
+  await workers.stop();
+  expect(lane()).toMatchObject({ running: 0, queueDepth: 0, queueBytes: 0, ownWaiting: 0, busyThreads: 0 });
+  expect(Atomics.load(open_, PASSED)).toBe(3);
+  // Each job was counted once, in the batch in which it was taken from the queue.
+  expect(workers.stats()).toMatchObject({ jobs: 5, restarts: { timeout: 0, memory: 0, exit: 0 } });
+});
+
+test("a pool that stops finishes what lies ready, once", async () => {
+  const gate = shut();
+  const workers = open();
+  const asked = await lyingReady(workers, gate);
+  const stopped = workers.stop();
+  swing(gate, OPEN);
+  expect(await Promise.all(asked)).toEqual(NAMES);
+  await stopped;
+  expect(Atomics.load(gate, PASSED)).toBe(20);
+  expect(workers.stats().lanes.small).toMatchObject({ running: 0, queueDepth: 0, queueBytes: 0, busyThreads: 0 });
+});
+
+test("nothing is laid ready behind a large job", async () => {
+  const gate = shut();
+  const workers = open({ largeBytes: 4 });
+  const asked = ["large", "larger"].map((name) => workers.ask("fixture.gate", { gate, name }));
+  await eventually("the first is begun", () => Atomics.load(gate, ARRIVED) === 1);
+  await new Promise(setImmediate);
+  asked.push(workers.ask("fixture.gate", { gate, name: "largest" }));
+  expect(workers.stats().lanes.large).toMatchObject({ running: 1, queueDepth: 2 });
+  swing(gate, OPEN);
+  expect(await Promise.all(asked)).toEqual(["large", "larger", "largest"]);
+});
+
+test("what a worker said before it ended is heard: a job that is done is not run again", async () => {
+  const gate = shut();
+  const workers = open();
+  const first = workers.ask("fixture.gate", { gate, name: "first" });
+  const deadly = workers
+    .ask("fixture.octets", { bytes: Buffer.from("<!--exit--><a/>") })
+    .catch((error: unknown) => error);
+  await eventually("one job lies ready", () => workers.stats().lanes.small.running === 2);
+  await new Promise(setImmediate);
+  swing(gate, OPEN);
+  expect(await deadly).toBeInstanceOf(JobQuarantined);
+  expect(await first).toBe("first");
+  expect(Atomics.load(gate, PASSED)).toBe(1);
+});
+
+test("a job of our own whose worker was lost has its place in the queue until it is tried again", async () => {
+  const gate = shut();
+  const workers = open({ queueMax: 8, batchMax: 1 });
+  const ask = (name: string): Promise<unknown> => workers.ask("fixture.gate", { gate, name }, { own: true });
+  const asked = [ask("0")];
+  swing(gate, DEADLY);
+  await eventually("the job is tried again", () => Atomics.load(gate, ARRIVED) === 2);
+  for (const name of NAMES.slice(1, 7)) asked.push(ask(name));
+  expect(workers.stats().lanes.small).toMatchObject({ running: 1, queueDepth: 2, ownWaiting: 4 });
+  swing(gate, OPEN);
+  expect(await Promise.all(asked)).toEqual(NAMES.slice(0, 7));
+});
+
+test("threads without work keep no process alive", async () => {
+  const ports = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "MessagePort").length;
+  const before = ports();
+  const gate = shut();
+  swing(gate, OPEN);
+  const workers = open({ threads: { small: 2, large: 1 } });
+  await Promise.all(NAMES.map((name) => workers.ask("fixture.gate", { gate, name })));
+  await eventually("no port is waited for", () => ports() === before);
 });
 
 test("what lies ready behind a job that hangs goes to threads that always have work, before the hang is over", async () => {
@@ -273,6 +363,19 @@ test("a shift gives back what lies ready once, to one of those who ask, and is o
   expect([shift.giveBack(), shift.isOpen]).toEqual([undefined, false]);
 });
 
+test("a shift gives back nothing that its worker has begun", () => {
+  const [first, second] = [batchOf(1, 1), batchOf(2, 1)];
+  const shift = new Shift(first, () => undefined);
+  begin(first);
+  shift.layReady(second);
+  begin(second);
+  expect(shift.giveBack()).toBeUndefined();
+  expect(Atomics.load(second.progress, PROGRESS.state)).toBe(BATCH.begun);
+  shift.hear({ batch: 1, outcomes: [] });
+  expect(shift.isOpen).toBe(true);
+  expect(shift.end()).toEqual({ left: undefined, lost: [second] });
+});
+
 const SEED = seedFrom(20261128);
 
 test(
@@ -302,6 +405,26 @@ test(
     expect(quarantined).toBeGreaterThan(0);
     expect(lanes.small).toMatchObject({ running: 0, queueDepth: 0, queueBytes: 0, ownWaiting: 0 });
     expect(jobs).toBeGreaterThanOrEqual(600);
+  },
+);
+
+test.each([2, 3])(
+  `each job is run once in %i threads that take from each other what lies ready (seed ${SEED})`,
+  async (small) => {
+    const random = new Random(SEED + small);
+    const gate = shut();
+    swing(gate, OPEN);
+    const workers = open({ threads: { small, large: 1 } });
+    const names = Array.from({ length: 2_000 }, (_, n) => `${n}`);
+    const asked: Promise<unknown>[] = [];
+    for (const name of names) {
+      asked.push(workers.ask("fixture.gate", { gate, name }));
+      if (random.next() < 0.2) await new Promise(setImmediate);
+    }
+    expect(await Promise.all(asked)).toEqual(names);
+    await workers.stop();
+    expect(Atomics.load(gate, PASSED)).toBe(names.length);
+    expect(workers.stats()).toMatchObject({ jobs: names.length, restarts: { timeout: 0, memory: 0, exit: 0 } });
   },
 );
 
