@@ -30,6 +30,12 @@ const IDLE_THREAD_MS = 60_000;
 const KEY_SHARE = 0.25;
 /** Of one worker, as Node.js 20 and 22 have it by themselves: with 24 it would be four times as much, with 26 twice. */
 const YOUNG_MIB = 48;
+/**
+ * Piscina asks for an entry by `require` first. A thread of Node.js 20 that is ended while modules are linked for it
+ * ends the process: `v8::Module::IsGraphAsync must be used on an instantiated module`. Entries are modules and have
+ * awaits at their top, which `require` refuses in the end anyway.
+ */
+const NO_REQUIRED_MODULES = "--no-experimental-require-module";
 /** The watch looks this often within the time of one job. */
 const WATCH_STEPS = 4;
 
@@ -114,7 +120,7 @@ export class LaneOfWorkers {
       concurrentTasksPerWorker: 1,
       idleTimeout: IDLE_THREAD_MS,
       maxQueue: this.#threads,
-      execArgv: [],
+      execArgv: process.allowedNodeEnvironmentFlags.has(NO_REQUIRED_MODULES) ? [NO_REQUIRED_MODULES] : [],
       recordTiming: true,
       resourceLimits: {
         maxOldGenerationSizeMb: options.heapMiB?.[lane] ?? (lane === "small" ? 256 : 1_024),
@@ -348,14 +354,13 @@ export class LaneOfWorkers {
     }, step);
   }
 
-  /** Gives the others what lies ready for a thread that does not get on. */
+  /** Keeps for the others what lies ready for a thread that does not get on: each takes it when it ends a batch. */
   #relieve(shift: Shift): void {
     const batch = shift.giveBack();
     if (batch === undefined) return;
     this.#runningJobs -= batch.jobs.length;
     for (const job of batch.jobs) this.#comeBack(job);
     this.#givenBack.push(batch);
-    this.#pump();
   }
 
   /**

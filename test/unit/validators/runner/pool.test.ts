@@ -57,6 +57,11 @@ test("a worker's heap has the bounds that it is given, whatever Node.js would gi
   expect(await open({ heapMiB: { small: 100, large: 100 } }).ask("fixture.heap", {})).toEqual([100, 48]);
 });
 
+test("a thread links no modules for require, in which its end would end the process", async () => {
+  expect(process.features.require_module).toBe(true);
+  expect(await open().ask("fixture.require", {})).toBe(false);
+});
+
 test("octets of a large result are handed over by the worker: nothing is cloned in a turn of the event loop", async () => {
   const workers = open();
   const bytes = Buffer.alloc(1_000_000, 7);

@@ -1,9 +1,13 @@
 /** What lies ready for a worker beside the batch that it runs: begun without the event loop, and never lost with it. */
-
+import { readdirSync } from "node:fs";
+import { platform } from "node:os";
+import { MessageChannel } from "node:worker_threads";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createPool, JobFailed, JobQuarantined, PoolBusy } from "../../../../validators/pool.js";
 import type { PoolOptions, ValidatorPool } from "../../../../validators/pool.js";
 import { QueuedJob } from "../../../../validators/lanes/job.js";
+import { ReadyPorts } from "../../../../validators/lanes/ports.js";
+import type { ShiftMessage } from "../../../../validators/lanes/ports.js";
 import { BatchOfJobs, Shift } from "../../../../validators/lanes/shift.js";
 import { BATCH, PROGRESS } from "../../../../validators/protocol.js";
 import type { JobOutcome } from "../../../../validators/protocol.js";
@@ -178,6 +182,35 @@ test("a pool that stops finishes what lies ready, once", async () => {
   expect(workers.stats().lanes.small).toMatchObject({ running: 0, queueDepth: 0, queueBytes: 0, busyThreads: 0 });
 });
 
+test("a shift goes on as long as there is work: what comes behind the second batch lies ready, too", async () => {
+  const gates = [shut(), shut(), shut()];
+  const workers = open({ batchMax: 1 });
+  const asked = gates.map((gate, n) => workers.ask("fixture.gate", { gate, name: `${n}` }));
+  for (const gate of gates.slice(0, 2)) {
+    await eventually("one job is run, and one lies ready", () => {
+      const { running, queueDepth } = workers.stats().lanes.small;
+      return Atomics.load(gate, ARRIVED) === 1 && running === 2 && queueDepth === (gate === gates[0] ? 1 : 0);
+    });
+    swing(gate, OPEN);
+  }
+  for (const gate of gates) swing(gate, OPEN);
+  expect(await Promise.all(asked)).toEqual(["0", "1", "2"]);
+});
+
+test("the port of a thread that has ended is forgotten, when what came through it is heard", async () => {
+  const { port1, port2 } = new MessageChannel();
+  const heard: ShiftMessage[] = [];
+  const ports = new ReadyPorts((message) => heard.push(message));
+  ports.welcome("what Piscina says to itself");
+  ports.welcome({ thread: 7, port: port2 });
+  expect([ports.has(6), ports.has(7)]).toEqual([false, true]);
+  port1.postMessage({ batch: 1 });
+  port1.close();
+  await eventually("it is forgotten", () => !ports.has(7));
+  expect(heard).toEqual([{ batch: 1 }]);
+  expect([...ports.unheard(7)]).toEqual([]);
+});
+
 test("nothing is laid ready behind a large job", async () => {
   const gate = shut();
   const workers = open({ largeBytes: 4 });
@@ -190,20 +223,29 @@ test("nothing is laid ready behind a large job", async () => {
   expect(await Promise.all(asked)).toEqual(["large", "larger", "largest"]);
 });
 
-test("what a worker said before it ended is heard: a job that is done is not run again", async () => {
-  const gate = shut();
-  const workers = open();
-  const first = workers.ask("fixture.gate", { gate, name: "first" });
-  const deadly = workers
-    .ask("fixture.octets", { bytes: Buffer.from("<!--exit--><a/>") })
-    .catch((error: unknown) => error);
-  await eventually("one job lies ready", () => workers.stats().lanes.small.running === 2);
-  await new Promise(setImmediate);
-  swing(gate, OPEN);
-  expect(await deadly).toBeInstanceOf(JobQuarantined);
-  expect(await first).toBe("first");
-  expect(Atomics.load(gate, PASSED)).toBe(1);
-});
+/** The threads of this process. */
+const threads = (): number => readdirSync("/proc/self/task").length;
+
+test.skipIf(platform() !== "linux")(
+  "what a worker said before it ended is heard, also when the event loop learns both at once: no job is run twice",
+  async () => {
+    const gate = shut();
+    const workers = open();
+    const first = workers.ask("fixture.gate", { gate, name: "first" });
+    const bytes = Buffer.from("<!--exit--><a/>");
+    const deadly = workers.ask("fixture.octets", { bytes }).catch((error: unknown) => error);
+    await eventually("one job lies ready", () => workers.stats().lanes.small.running === 2);
+    await new Promise(setImmediate);
+    const before = threads();
+    swing(gate, OPEN);
+    // The event loop stands still until the worker has gone.
+    for (let looks = 0; looks < 2_000 && threads() >= before; looks++) Atomics.wait(gate, STATE, OPEN, 10);
+    expect(Atomics.load(gate, PASSED)).toBe(1);
+    expect(await first).toBe("first");
+    expect(await deadly).toBeInstanceOf(JobQuarantined);
+    expect(Atomics.load(gate, PASSED)).toBe(1);
+  },
+);
 
 test("a job of our own whose worker was lost has its place in the queue until it is tried again", async () => {
   const gate = shut();
