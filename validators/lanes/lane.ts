@@ -31,8 +31,8 @@ const KEY_SHARE = 0.25;
 /** Of one worker, as Node.js 20 and 22 have it by themselves: with 24 it would be four times as much, with 26 twice. */
 const YOUNG_MIB = 48;
 /**
- * Piscina asks for an entry by `require` first. A thread of Node.js 20 or 22 that is ended while modules are linked
- * for it ends the process: `v8::Module::IsGraphAsync must be used on an instantiated module`. Entries are modules and have
+ * Piscina asks for an entry by `require` first. A thread of Node.js 20 or 22 that is ended while modules are linked for
+ * it ends the process: `v8::Module::IsGraphAsync must be used on an instantiated module`. Entries are modules with
  * awaits at their top, which `require` refuses in the end anyway.
  */
 const NO_REQUIRED_MODULES = "--no-experimental-require-module";
