@@ -351,12 +351,15 @@ async function write(
   );
 }
 
+/** What became of a status that was followed; null when another node has settled it or put it off since. */
+type Followed = StatusOutcome | "early" | null;
+
 /** Settles what cannot be read, puts off what could not be fetched; undefined when it was settled before. */
 async function settleUnsaid(
   ports: StatusPorts,
   status: PendingStatus,
   said: Extract<Said, { readonly kind: "unreadable" | "unread" }>,
-): Promise<StatusOutcome | "early" | undefined> {
+): Promise<Followed | undefined> {
   if (said.kind === "unread") return putOff(ports, status);
   const isSettled = await settleStatus(ports.sql, status.id, {
     outcome: "unreadable",
@@ -368,21 +371,18 @@ async function settleUnsaid(
   return isSettled ? "unreadable" : undefined;
 }
 
-async function putOff(ports: StatusPorts, status: PendingStatus): Promise<"early"> {
-  await deferStatus(
+/** Of several nodes that have read a status, one puts it off: its wait is doubled once. */
+async function putOff(ports: StatusPorts, status: PendingStatus): Promise<"early" | null> {
+  const isPutOff = await deferStatus(
     ports.sql,
-    status.id,
+    status,
     backoff(status.tries + 1, LIMITS.status_early_first_ms, LIMITS.status_early_max_ms),
   );
-  return "early";
+  return isPutOff ? "early" : null;
 }
 
 /** One decision and its write; undefined when the decision was stale, or another node has settled the status. */
-async function settle(
-  ports: StatusPorts,
-  key: string,
-  { status, said }: ReadStatus,
-): Promise<StatusOutcome | "early" | undefined> {
+async function settle(ports: StatusPorts, key: string, { status, said }: ReadStatus): Promise<Followed | undefined> {
   if (said.kind === "unreadable" || said.kind === "unread") return settleUnsaid(ports, status, said);
   const now = ports.clock.now();
   const target = await findTarget(ports, status, said);
@@ -437,9 +437,6 @@ const NOT_FOLLOWED: ReadonlySet<StatusOutcome | "early"> = new Set([
   "misdated",
   "out_of_order",
 ]);
-
-/** What became of a status that was followed; null when another node, which read it as well, has settled it. */
-type Followed = StatusOutcome | "early" | null;
 
 async function settleInTurn(ports: StatusPorts, key: string, read: ReadStatus): Promise<Followed> {
   for (let i = 0; i < LIMITS.stale_version_retries; i += 1) {

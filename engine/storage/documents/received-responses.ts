@@ -471,10 +471,20 @@ export async function countSettled(
   return row?.n ?? 0;
 }
 
-/** Puts a status off, for so long in the database. */
-export async function deferStatus(sql: Sql, status: string, wait_ms: number): Promise<void> {
-  await sql`
+/**
+ * Puts a status off, for so long in the database.
+ * @param read  with the tries that it had when it was read
+ * @returns false when it is settled, or was put off since
+ */
+export async function deferStatus(
+  sql: Sql,
+  read: Pick<PendingStatus, "id" | "tries">,
+  wait_ms: number,
+): Promise<boolean> {
+  const rows = await sql`
     update inbound_status
     set next_at = clock_timestamp() + ${Math.round(wait_ms)}::bigint * interval '1 millisecond', tries = tries + 1
-    where id = ${status} and outcome is null`;
+    where id = ${read.id} and outcome is null and tries = ${read.tries}
+    returning id`;
+  return rows.length === 1;
 }

@@ -125,7 +125,7 @@ const QUESTIONS: Readonly<Record<string, (sql: Sql, open: Open) => Promise<unkno
   },
   "a page of the inbox while a document is judged": inbox,
   "a look at statuses": async (sql) => (await findDueStatuses(sql, 2)).length,
-  "a status that is put off": async (sql, { id }) => deferStatus(sql, id, 10_000).then(() => true),
+  "a status that is put off": async (sql, { id }) => deferStatus(sql, { id, tries: 0 }, 10_000),
   "a claim of our own messages": async (sql) =>
     (await takeServiceMessages(sql, { owner: OWNER, lease_ms: 60_000, limit: 2 })).length,
   "when the Box is due": (sql) => nextBoxDue(sql),

@@ -424,6 +424,28 @@ test("statuses that another node has settled meanwhile are left alone, and none 
   expect(await counted()).toEqual(before);
 });
 
+test("a status that several nodes have read is put off by one of them, is counted by that one, and is no longer put off by who comes when it is settled", async () => {
+  const document = await sent("receipt_confirmed");
+  await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
+  await db.sql`update inbound_status set payload_key_id = 'gone:' || payload_key_id`;
+  const [read] = await readDueStatuses(bench.ports);
+  if (read === undefined) throw new Error("nothing is due");
+  const follow = (): Promise<unknown> => {
+    const { actors, message } = statusNode(bench.ports);
+    return actors.ask(message, keyOfStatus(read), "Settle", read);
+  };
+  const early = (): Promise<number> => bench.metric('statuses_received_total{kind="mls",outcome="early"}');
+  const before = await early();
+  expect([await follow(), await follow()]).toEqual(["early", null]);
+  expect(await db.sql`select tries from inbound_status`).toEqual([{ tries: 1 }]);
+  await db.sql`update inbound_status set payload_key_id = substr(payload_key_id, 6)`;
+  await pass(db.sql, clock, LIMITS.status_early_max_ms);
+  await work();
+  expect(await outcomes()).toEqual(["applied"]);
+  expect(await follow()).toBeNull();
+  expect(await early()).toBe(before + 1);
+});
+
 test("one counts of two statuses that two nodes handle at the same moment", async () => {
   for (let round = 0; round < 10; round += 1) {
     const document = await sent("receipt_confirmed");
