@@ -207,7 +207,7 @@ export const REQUEST_LIMITS = {
   /** spec/shapes.md, section 6: client_reference and the notes of marks. */
   client_reference_chars_max: 256,
   mark_note_chars_max: 500,
-  /** Answers to one document that are listed, the newest. Ours. */
+  /** Answers to one document that are listed: those that count before all others, and the newest. Ours. */
   responses_listed_max: 100,
   /** Entries of the timeline and attempts in a support packet. Ours. */
   support_packet_entries_max: 500,

@@ -47,7 +47,7 @@ const response = z.object({
   id: z.uuid(),
   direction: z.enum(["received", "sent"]).describe("By whom: the buyer of what was sent, or the firm itself."),
   status: codeOrNull,
-  reason: z.string().nullable(),
+  reason: z.string().nullable().describe("In words; null where there are none, and where the outcome is foreign."),
   applied: z.boolean().describe("Whether it counts; one that may not follow another is shown and changes nothing."),
   outcome: z.string().nullable().describe("What came of a received one."),
   delivery: z.enum(["sent", "queued", "failed"]).nullable().describe("How far the firm's own has come."),
@@ -112,8 +112,7 @@ const answerRows = (ports: HandlingPorts): readonly Route[] => [
     path: "/documents/{id}/responses",
     scopes: ["documents:read"],
     summary: "What was answered to a document",
-    description:
-      "Oldest first: what the buyer answered to a sent document, or what the firm answered to a received one.",
+    description: `Oldest first: what the buyer answered to a sent document, or what the firm answered to a received one. Of more than ${LIMITS.responses_listed_max} those that count are listed before all others, and the newest.`,
     request: { params: anyDocument },
     responses: {
       200: {
