@@ -74,7 +74,7 @@ const SENTENCES = {
 /** Prints a result; the migration key alone on the last line, so that it can be piped. */
 function tell(participant: ParticipantId, { kind, state, code, migrationKey }: RegistrationResult): ExitCode {
   const { ok } = REGISTRATION_RESULTS[kind];
-  // Who is busy elsewhere has a record, whose state nobody has read here.
+  // Of a participant at which another process is, nobody has read the state here.
   const known = state?.replace("_", " ") ?? (kind === "busy" ? undefined : "no record");
   const facts = [participant, known, code === undefined ? undefined : `(${code})`]
     .filter((fact) => fact !== undefined)

@@ -1,5 +1,5 @@
 /** What Message Level Statuses and invoice responses do to the documents that we sent. */
-import { addDays, bratislavaDay, isoInstant } from "../../base/clock.js";
+import { addDays, bratislavaDay } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { parseCalendarDay } from "../../base/dates.js";
 import { newId, parseUuid, participantKey } from "../../base/ids.js";
@@ -28,7 +28,6 @@ import { factDigests } from "../../storage/keyring/facts.js";
 import { FirmKeyGone } from "../../storage/keyring/firm-key-files.js";
 import { SEALED_WORDS, sealWords } from "../../storage/keyring/words.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary } from "../../storage/sql.js";
 import type { Json, Sql } from "../../storage/sql.js";
 import {
   applyStatus,
@@ -37,7 +36,6 @@ import {
   findDueStatuses,
   findMlsTarget,
   findResponseTarget,
-  findAnswersToDocument,
   findStoredStatus,
   isStatusSettled,
   settleStatus,
@@ -50,45 +48,6 @@ import type {
   StatusTarget,
 } from "../../storage/documents/received-responses.js";
 import { countFenced } from "../fencing.js";
-
-/** What others said of a document of ours. @source spec/rulings.md, section 11: evidence and response */
-interface AnswerRecord {
-  readonly code: string;
-  /** In words, when there were any. */
-  readonly reason: string | null;
-  /** Issues of a status, reasons of a response. */
-  readonly details: Json;
-  readonly receivedAt: string;
-}
-
-/**
- * The status and the newest response that a document has; the caller has made sure whose document it is. @throws
- * Refusal TEMPORARY
- */
-export async function readStatuses(
-  sql: Sql,
-  id: DocumentId,
-): Promise<{ readonly mls: AnswerRecord | null; readonly invoiceResponse: AnswerRecord | null }> {
-  const said = await orTemporary(findAnswersToDocument(sql, id));
-  const recordOf = (kind: StatusKind): AnswerRecord | null => {
-    const found = said.find((one) => one.kind === kind);
-    const meta = (found?.meta ?? {}) as {
-      readonly mls?: string;
-      readonly response?: string;
-      readonly issues?: Json;
-      readonly reasons?: Json;
-    };
-    return found === undefined
-      ? null
-      : {
-          code: meta.mls ?? meta.response ?? "",
-          reason: found.detail ?? null,
-          details: meta.issues ?? meta.reasons ?? [],
-          receivedAt: isoInstant(found.at),
-        };
-  };
-  return { mls: recordOf("mls"), invoiceResponse: recordOf("invoice_response") };
-}
 
 export interface StatusPorts {
   readonly sql: Sql;

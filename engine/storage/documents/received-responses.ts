@@ -3,8 +3,7 @@ import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
-import { withWords } from "../keyring/words.js";
+import type { OutboundState } from "../../lifecycle/document.js";
 import type { Json, Sql } from "../sql.js";
 import { eventsJson } from "./documents.js";
 import type { MoveRow } from "./documents.js";
@@ -202,36 +201,6 @@ export async function findStoredStatus(sql: Sql, id: string): Promise<StoredStat
     sealed: row.payload_sealed,
     declared: documentTypeId === null || processId === null ? undefined : { documentTypeId, processId },
   };
-}
-
-/** What was last said of a document, from its timeline. */
-interface AnswersToDocument {
-  readonly kind: StatusKind;
-  readonly detail: string | undefined;
-  readonly meta: Json;
-  readonly at: Instant;
-}
-
-/** The status and the newest response that a document has. */
-export async function findAnswersToDocument(sql: Sql, id: DocumentId): Promise<AnswersToDocument[]> {
-  const rows = await sql<
-    {
-      readonly id: string;
-      readonly kind: TimelineKind;
-      readonly detail: string | null;
-      readonly meta: Json;
-      readonly occurred_at: Date;
-    }[]
-  >`
-    select distinct on (kind) id, kind, detail, meta, occurred_at from document_event
-    where document_id = ${id} and kind in ('document.mls_received', 'document.response_received')
-    order by kind, position desc`;
-  return withWords(sql, rows).map((row) => ({
-    kind: row.kind === "document.mls_received" ? "mls" : "invoice_response",
-    detail: row.detail ?? undefined,
-    meta: row.meta,
-    at: row.occurred_at.getTime(),
-  }));
 }
 
 /** A document of ours that a status may be about. */
