@@ -13,7 +13,6 @@ import { listFirmsByName, listFirmsByNumber } from "../../../engine/storage/oper
 import { findIntegratorSheet } from "../../../engine/storage/operators/integrators.js";
 import { listScopedKeys } from "../../../engine/storage/operators/keys.js";
 import { listFirmsOf } from "../../../engine/storage/operators/tenants.js";
-import { openSql } from "../../../engine/storage/sql.js";
 import { addPast } from "../../../bench/scale/past.js";
 import { costsOfPast, OWN_ROWS, readSoFar } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
@@ -26,7 +25,7 @@ test("a scrape, the inbox, a status, an acceptance and a sweep read no more rows
 
 test("a claim reads as many rows beside 3,000 documents that are due as beside 100, also where statistics are of an hour in which none was", async () => {
   const db = await freshDatabase();
-  const sql = openSql({ url: db.url, name: "claims", connections: 1 });
+  const sql = db.one("claims");
   try {
     const firmId = await seedFirm(sql, SENDER);
     const { receiver } = newDocumentRow(firmId, SENDER);
@@ -61,7 +60,7 @@ test("a claim reads as many rows beside 3,000 documents that are due as beside 1
 
 test("operators' pages of firms and of an integrator's firms and keys read no more rows among 8,000 firms than among 2,000", async () => {
   const db = await freshDatabase();
-  const sql = openSql({ url: db.url, name: "pages", connections: 1 });
+  const sql = db.one("pages");
   const integratorId = "018f6a3e-0000-7000-8000-00000000bbbb";
   const add = async (from: number, to: number): Promise<void> => {
     await sql`

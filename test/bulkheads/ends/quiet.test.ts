@@ -34,10 +34,9 @@ import { listPending } from "../../../engine/storage/events/pulls.js";
 import { pruneDeliveries } from "../../../engine/storage/events/repairs.js";
 import { claimOutbox } from "../../../engine/storage/outbox.js";
 import { pruneRates } from "../../../engine/storage/rates.js";
-import { openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { claimStreamMessages } from "../../../engine/storage/stream.js";
-import { readSoFar } from "../../support/database/past.js";
+import { readSoFar, untilFeedsShowAll } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { addOpen, addQuietPast, QUIET_CONSUMER } from "../../support/database/quiet.js";
@@ -82,6 +81,7 @@ const fannedOut = async (sql: Sql, { firmId, id }: Open): Promise<number> => {
   await sql`
     insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at)
     values (gen_random_uuid(), ${id}, ${firmId}, 'document.delivered', 'system', true, now())`;
+  await untilFeedsShowAll(sql);
   return (await fanOutFeed(sql, { owner: OWNER, places: 2 })).read;
 };
 
@@ -155,7 +155,7 @@ let sql: Sql;
 let firms: readonly [early: QuietFirm, late: QuietFirm, crowded: QuietFirm];
 beforeAll(async () => {
   db = await freshDatabase();
-  sql = openSql({ url: db.url, name: "quiet", connections: 1 });
+  sql = db.one("quiet");
   const named = async (participant: string): Promise<QuietFirm> => ({
     firmId: await seedFirm(sql, participant),
     participant,
@@ -164,7 +164,6 @@ beforeAll(async () => {
   await addQuietPast(db.url, firms, 2_000);
 });
 afterAll(async () => {
-  await sql.end({ timeout: 1 });
   await db.drop();
 });
 

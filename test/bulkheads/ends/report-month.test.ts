@@ -26,11 +26,10 @@ let db: TestDatabase;
 let sql: Sql;
 beforeAll(async () => {
   db = await freshDatabase();
-  sql = openSql({ url: db.url, name: "month", connections: 1 });
+  sql = db.one("month");
   await addExchanges(sql, { exchanges: EXCHANGES, users: USERS, types: TYPES });
 });
 afterAll(async () => {
-  await sql.end({ timeout: 1 });
   await db.drop();
 });
 

@@ -14,7 +14,6 @@ import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../../engine/peppol/responses
 import { PROVIDER_SCHEME } from "../../../engine/peppol/seats.js";
 import type { Outcome, Transport } from "../../../engine/peppol/transport.js";
 import { addServiceMessage, takeServiceMessages } from "../../../engine/storage/documents/service-messages.js";
-import { openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { OWN, PEER_SEAT, statusBench, statusNode } from "../../support/as4/statuses.js";
 import type { StatusBench } from "../../support/as4/statuses.js";
@@ -159,7 +158,7 @@ test("a provider that is owed more than a look at what is due sees is told a few
 });
 
 test("a claim reads what is due once, and not again for each message that it takes, also where statistics are of an hour in which none was", async () => {
-  const sql = openSql({ url: db.url, name: "claims", connections: 1 });
+  const sql = db.one("claims");
   const slow = "0242:000666" as ParticipantId;
   const backlog = 3_000;
   try {

@@ -16,7 +16,6 @@ import { findOperatorDocument } from "../../../engine/storage/documents/operatio
 import { applyStatus, findDueStatuses, settleStatus } from "../../../engine/storage/documents/received-responses.js";
 import type { StatusKind, StatusOutcome } from "../../../engine/storage/documents/received-responses.js";
 import { listReceivedResponses } from "../../../engine/storage/documents/status-evidence.js";
-import { openSql } from "../../../engine/storage/sql.js";
 import { plainOf } from "../../support/as4/as4.js";
 import { makeDue } from "../../support/worlds/attempts.js";
 import { eventually } from "../../support/eventually.js";
@@ -290,7 +289,7 @@ test("what leaves no entry is settled by the document of which it was decided, a
 
 test("a status about a document that thousands were about reads as few rows as the second", async () => {
   // Postgres tells what a connection has read when that connection asks.
-  const sql = openSql({ url: db.url, name: "counted", connections: 1 });
+  const sql = db.one("counted");
   onTestFinished(() => sql.end({ timeout: 1 }));
   const counted = statusBench({ ...db, sql }, clock);
   const document = await sent("receipt_confirmed");
@@ -978,7 +977,7 @@ describe("who may say what of an invoice", () => {
 
   test("what was answered to a document, and how many answers changed nothing, reads no more beside thousands of them", async () => {
     await clear();
-    const sql = openSql({ url: db.url, name: "counted", connections: 1 });
+    const sql = db.one("counted");
     onTestFinished(() => sql.end({ timeout: 1 }));
     const document = await delivered("W-17");
     await receive(responseExchange(clock, document, "W-17", "UQ"));

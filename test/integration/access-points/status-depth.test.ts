@@ -5,7 +5,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { findDueStatuses } from "../../../engine/storage/documents/received-responses.js";
-import { openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { readSoFar } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
@@ -24,10 +23,9 @@ let db: TestDatabase;
 let sql: Sql;
 beforeAll(async () => {
   db = await freshDatabase();
-  sql = openSql({ url: db.url, name: "statuses", connections: 1 });
+  sql = db.one("statuses");
 });
 afterAll(async () => {
-  await sql.end({ timeout: 1 });
   await db.drop();
 });
 

@@ -86,7 +86,7 @@ async function ofAnother(url: string): Promise<boolean> {
 async function exerciseEngine(url: string, sql: Sql): Promise<void> {
   const engine = await startTestEngine({
     transport: "as4",
-    db: { url, sql, another: () => sql, drop: () => Promise.resolve() },
+    db: { url, sql, another: () => sql, one: () => sql, drop: () => Promise.resolve() },
   });
   try {
     const { sender, receiver } = engine.sandbox;

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { FirmId } from "../../../engine/base/ids.js";
 import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
-import { openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { freshDatabase } from "../../support/database/postgres.js";
@@ -22,10 +21,9 @@ let firmId: FirmId;
 beforeAll(async () => {
   db = await freshDatabase();
   firmId = await seedFirm(db.sql, SENDER);
-  sql = openSql({ url: db.url, name: "test", connections: 1 });
+  sql = db.one("test");
 });
 afterAll(async () => {
-  await sql.end({ timeout: 1 });
   await db.drop();
 });
 

@@ -14,7 +14,6 @@ import { claimDeliveries, settleDeliveries } from "../../../engine/storage/event
 import { takenChains } from "../../../engine/storage/events/fan-out.js";
 import { FIRST_OPEN, freeWaiting, pruneDeliveries } from "../../../engine/storage/events/repairs.js";
 import type { OpenPlace } from "../../../engine/storage/events/repairs.js";
-import { openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
@@ -31,12 +30,11 @@ let unlucky: FirmId;
 let busy: FirmId;
 beforeAll(async () => {
   db = await freshDatabase();
-  sql = openSql({ url: db.url, name: "depth", connections: 1 });
+  sql = db.one("depth");
   unlucky = await seedFirm(sql, "0245:1111111111");
   busy = await seedFirm(sql, "0245:3333333333");
 });
 afterAll(async () => {
-  await sql.end({ timeout: 1 });
   await db.drop();
 });
 

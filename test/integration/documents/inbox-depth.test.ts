@@ -11,7 +11,6 @@ import { newId } from "../../../engine/base/ids.js";
 import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
 import { bindFirm, createIntegrator } from "../../../engine/identity/firms.js";
 import { countFirmReceived, listFirmReceived } from "../../../engine/storage/documents/firm-received.js";
-import { openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
@@ -27,7 +26,7 @@ let integratorId: IntegratorId;
 let firms: FirmId[];
 beforeAll(async () => {
   db = await freshDatabase();
-  sql = openSql({ url: db.url, name: "test", connections: 1 });
+  sql = db.one("test");
   const ports = { sql, clock: systemClock };
   integratorId = await createIntegrator(ports, { name: "Partner", productionAuthorized: false });
   firms = await seedFirms(
@@ -39,7 +38,6 @@ beforeAll(async () => {
 });
 afterEach(() => sql`truncate received_document cascade`);
 afterAll(async () => {
-  await sql.end({ timeout: 1 });
   await db.drop();
 });
 

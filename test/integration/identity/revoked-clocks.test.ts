@@ -14,7 +14,6 @@ import { pruneIdentity } from "../../../engine/identity/maintenance.js";
 import { createRevocations } from "../../../engine/identity/tokens/revocations.js";
 import type { Revocations } from "../../../engine/identity/tokens/revocations.js";
 import { pruneRevokedTokens } from "../../../engine/storage/identity/tokens.js";
-import { openSql } from "../../../engine/storage/sql.js";
 import { readSoFar } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
@@ -106,7 +105,7 @@ test("a node whose clock is an hour ahead removes no revoked token that still li
 });
 
 test("the removal of revoked tokens that have expired reads none of those that live", async () => {
-  const sql = openSql({ url: db.url, name: "prune", connections: 1 });
+  const sql = db.one("prune");
   onTestFinished(() => sql.end({ timeout: 1 }));
   await sql`
     insert into revoked_token (jti, expires_at)

@@ -17,7 +17,6 @@ import { censusOfDeliveries, feedLag } from "../../../engine/storage/events/disp
 import { FEED_START } from "../../../engine/storage/events/feed.js";
 import { findNotYetListed } from "../../../engine/storage/documents/firm-received.js";
 import { readOutboxStatus } from "../../../engine/storage/outbox.js";
-import { openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { readStreamStatus } from "../../../engine/storage/stream.js";
 import { addPast } from "../../../bench/scale/past.js";
@@ -81,7 +80,7 @@ export async function readSoFar(sql: Sql): Promise<number> {
 export type Costs = Readonly<Record<string, number>>;
 
 /** Waits for the transactions that were under way, of whichever database of the server: feeds end before the oldest. */
-async function untilFeedsShowAll(sql: Sql): Promise<void> {
+export async function untilFeedsShowAll(sql: Sql): Promise<void> {
   const [written] = await sql<{ readonly id: string }[]>`select pg_current_xact_id()::text as id`;
   await eventually("the feeds show what was written", async () => {
     const [row] = await sql<{ readonly shown: boolean }[]>`
@@ -105,7 +104,7 @@ async function costs(sql: Sql, firmId: FirmId): Promise<Costs> {
 /** What each question reads after `few` rows of everything, and after `many`. */
 export async function costsOfPast(few: number, many: number): Promise<{ readonly few: Costs; readonly many: Costs }> {
   const db = await freshDatabase();
-  const sql = openSql({ url: db.url, name: "past", connections: 1 });
+  const sql = db.one("past");
   try {
     const firmId = await seedFirm(sql, SENDER);
     for (let i = 0; i < OPEN; i += 1)

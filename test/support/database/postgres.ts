@@ -37,6 +37,8 @@ export interface TestDatabase {
   readonly sql: Sql;
   /** Another pool on the same database, as a second process would have; closed by `drop`. */
   another(name?: string): Sql;
+  /** A single connection, which alone knows what it has read; closed by `drop`. */
+  one(name: string): Sql;
   /** Closes the pools and removes the database. */
   drop(): Promise<void>;
 }
@@ -95,18 +97,24 @@ export async function freshDatabase(options: { readonly migrated?: boolean } = {
   await administer(`create database ${name} template ${from} strategy file_copy`);
   const url = withDatabase(serverUrl, name);
   const pools: Sql[] = [];
+  const open = (poolName: string, connections: number): Sql => {
+    // Tables are filled with as many rows as a test needs, which takes a slow machine longer than an engine would wait.
+    const pool = openSql({ url, name: poolName, connections, statement_timeout_ms: 0 });
+    pools.push(pool);
+    return pool;
+  };
   const another = (poolName = "test"): Sql => {
-    const pool = openSql({ url, name: poolName, connections: POOL });
+    const pool = open(poolName, POOL);
     useFactsSealer(pool, SEALER, (_, error) => {
       throw error;
     });
-    pools.push(pool);
     return pool;
   };
   return {
     url,
     sql: another(),
     another,
+    one: (poolName) => open(poolName, 1),
     drop: async () => {
       await Promise.all(pools.map((pool) => pool.end({ timeout: 1 })));
       await administer(`drop database if exists ${name} with (force)`);
