@@ -9,8 +9,10 @@ import { addressGroup, addressOfBytes } from "../../engine/base/addresses.js";
 /** One table for each version of the protocol. */
 const TABLES = ["/proc/self/net/tcp", "/proc/self/net/tcp6"] as const;
 
-/** ESTABLISHED and CLOSE_WAIT: connections that a program holds. */
-const OPEN_STATES: ReadonlySet<string> = new Set(["01", "08"]);
+/** ESTABLISHED. What its peer has ended (CLOSE_WAIT) is closed here as soon as that is noticed. */
+const OPEN = "01";
+/** Of a connection that no program has taken yet: it is counted when it is. */
+const NO_INODE = "0";
 
 /** Open connections to the port by groups of addresses; undefined where the system does not tell. */
 export function openSockets(port: number): ReadonlyMap<string, number> | undefined {
@@ -30,12 +32,15 @@ export function openSockets(port: number): ReadonlyMap<string, number> | undefin
   return found;
 }
 
-/** Rows are `0: 0100007F:1F90 0200007F:C350 01 …`: number, this end, the other end, state, in hexadecimal. */
+/**
+ * Rows are `0: 0100007F:1F90 0200007F:C350 01 …`: number, this end, the other end, state, in hexadecimal; the tenth column
+ * is the inode.
+ */
 export function countRows(text: string, port: number, found: Map<string, number>): void {
   const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   for (const row of text.split("\n")) {
-    const [, here, there, state] = row.trim().split(/\s+/, 4);
-    if (here?.endsWith(end) !== true || there === undefined || !OPEN_STATES.has(state ?? "")) continue;
+    const [, here, there, state, , , , , , inode] = row.trim().split(/\s+/, 10);
+    if (here?.endsWith(end) !== true || there === undefined || state !== OPEN || inode === NO_INODE) continue;
     const group = addressGroup(addressOfBytes(bytesOf(there.slice(0, there.indexOf(":")))));
     found.set(group, (found.get(group) ?? 0) + 1);
   }

@@ -45,6 +45,27 @@ describe.each(serverForms)("%s", (form) => {
     await gateway.stop();
   });
 
+  test.runIf(form === "uws")(
+    "an address whose connections end while others of it come keeps those that come, in whichever order they are noticed",
+    async () => {
+      const gateway = await startGateway(form, rows, { limits: { connections_per_address_max: 20 } });
+      const [first, ...others] = Array.from({ length: 20 }, () => new WireClient(gateway.port).send(HELLO));
+      for (const client of [first, ...others]) expect((await client?.answer())?.status).toBe(200);
+      // All of it in one turn of the event loop: those that come wait in one line, noticed behind the first that ends.
+      first?.socket.destroy();
+      const next = [new WireClient(gateway.port).send(HELLO)];
+      await new Promise<void>((resolve) => {
+        process.nextTick(resolve);
+      });
+      for (const { socket } of others) socket.destroy();
+      next.push(...others.map(() => new WireClient(gateway.port).send(HELLO)));
+      const answers = await Promise.all(next.map((client) => client.answer()));
+      expect(answers.map((answer) => answer?.status)).toEqual(next.map(() => 200));
+      for (const { socket } of next) socket.destroy();
+      await gateway.stop();
+    },
+  );
+
   test("connections of a proxy of the operator's are not bounded: they are many clients'", async () => {
     const proxy = parseCidr("127.0.0.0/8");
     if (proxy === undefined) throw new Error("no network");
@@ -100,16 +121,21 @@ test("where the system does not tell who is there, nobody is turned away", () =>
   }
 });
 
-test("the system's tables are read by port and state, in both versions of the protocol", () => {
+test("the system's tables are read by port, state and holder, in both versions of the protocol", () => {
   const found = new Map<string, number>();
+  const row = (ends: string, state: string, inode: number): string =>
+    `   0: ${ends} ${state} 00000000:00000000 00:00000000 00000000     0        0 ${inode} 1 0000000000000000 20 4 30 10 -1`;
   const rowsOf = [
-    "  sl  local_address rem_address   st tx_queue rx_queue",
-    "   0: 0100007F:1F90 010200C0:C350 01 00000000:00000000 00:00000000",
-    "   1: 0100007F:1F90 010200C0:C351 08 00000000:00000000 00:00000000",
-    "   2: 0100007F:1F90 010200C0:C352 06 00000000:00000000 00:00000000",
-    "   3: 0100007F:1F91 010200C0:C353 01 00000000:00000000 00:00000000",
-    "   4: 0000000000000000FFFF00000100007F:1F90 0000000000000000FFFF0000010200C0:C354 01 00000000:00000000",
-    "   5: 00000000000000000000000001000000:1F90 B80D0120000000000000000001000000:C355 01 00000000:00000000",
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
+    row("0100007F:1F90 010200C0:C350", "01", 7001),
+    row("0100007F:1F90 010200C0:C356", "01", 7002),
+    // One whose peer has ended it, one that is over, one that waits to be taken, and one of another port.
+    row("0100007F:1F90 010200C0:C351", "08", 7003),
+    row("0100007F:1F90 010200C0:C352", "06", 0),
+    row("0100007F:1F90 010200C0:C357", "01", 0),
+    row("0100007F:1F91 010200C0:C353", "01", 7004),
+    row("0000000000000000FFFF00000100007F:1F90 0000000000000000FFFF0000010200C0:C354", "01", 7005),
+    row("00000000000000000000000001000000:1F90 B80D0120000000000000000001000000:C355", "01", 7006),
   ];
   countRows(rowsOf.join("\n"), 8080, found);
   expect([...found]).toEqual([
