@@ -25,10 +25,15 @@ import type { Mailbox, TestEngine } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
 import { newDocumentRow } from "../../support/database/seed.js";
 import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
+import type { NewDocument } from "../../../engine/storage/documents/documents.js";
 
 const LATER = systemClock.now() + LIMITS.payload_here_ms + 86_400_000;
 const HOUR_MS = 3_600_000;
 const sealer = createSealer([Buffer.alloc(32, 7)]);
+
+/** A document that is due when all of this is over: the running engine attempts nothing here. */
+const unattempted = (): NewDocument =>
+  newDocumentRow(ids.sender, "0245:1111111111", { acceptedAt: systemClock.now() + HOUR_MS });
 
 let engine: TestEngine;
 let folder: string;
@@ -69,7 +74,7 @@ test("payloads of documents that have ended leave the database after their windo
   const { sql } = engine.db;
   const store = openPayloadStore(`file:${folder}`, systemClock);
   usePayloadStore(sql, store);
-  await acceptDocuments(sql, [newDocumentRow(ids.sender, "0245:1111111111")]);
+  await acceptDocuments(sql, [unattempted()]);
   expect(await movePayloads(sql, store, systemClock.now())).toEqual({ moved: 0, removed: 0 });
   expect(await here()).toBe(3);
 
@@ -106,7 +111,7 @@ test("an object goes with the last payload in it", async () => {
 test("two processes that move at once lose and double nothing", async () => {
   const { sql } = engine.db;
   const store = openPayloadStore(`file:${folder}`, systemClock);
-  const rows = Array.from({ length: 20 }, () => newDocumentRow(ids.sender, "0245:1111111111"));
+  const rows = Array.from({ length: 20 }, () => unattempted());
   await acceptDocuments(sql, rows);
   await sql`update document set status = 'send_failed', next_attempt_at = null where next_attempt_at is not null`;
   const before = await here();
@@ -122,7 +127,7 @@ test("two processes that move at once lose and double nothing", async () => {
 test("a payload that is sealed again while it is moved stays readable, and its object does not stay", async () => {
   const { sql } = engine.db;
   const files = openPayloadStore(`file:${folder}`, systemClock);
-  const row = newDocumentRow(ids.sender, "0245:1111111111");
+  const row = unattempted();
   await acceptDocuments(sql, [row]);
   await sql`update document set status = 'send_failed', next_attempt_at = null where id = ${row.id}`;
   const seal = (by: Sealer): Promise<unknown> => sql`
@@ -152,7 +157,7 @@ test("a payload that is sealed again while it is moved stays readable, and its o
 
 /** A sent document that has ended, with its payload in the database. */
 async function endedDocument(): Promise<string> {
-  const row = newDocumentRow(ids.sender, "0245:1111111111");
+  const row = unattempted();
   await acceptDocuments(engine.db.sql, [row]);
   await engine.db.sql`update document set status = 'send_failed', next_attempt_at = null where id = ${row.id}`;
   return row.id;
@@ -221,7 +226,7 @@ test("a process that was so slow that its object was given up moves nothing to i
       await files.put(object, bytes);
       slow = object;
       // Another process gives the object up, and has the payload for one that is still needed.
-      await sql`update document set status = 'queued', next_attempt_at = now() where id = ${id}`;
+      await sql`update document set status = 'queued', next_attempt_at = now() + interval '1 hour' where id = ${id}`;
       const another = engine.db.another("another process");
       expect(await movePayloads(another, files, muchLater)).toEqual({ moved: 0, removed: 1 });
       await sql`update document set status = 'send_failed', next_attempt_at = null where id = ${id}`;
