@@ -29,7 +29,7 @@ const pruned = (by: string): RowEnd => ({ end: "pruned", by });
 /** Tables with a sweep, in the order in which they are swept: what refers to a row goes before it. */
 export const SWEPT = {
   service_message: archived("its making, when it has ended and its evidence is gone"),
-  inbound_status: archived("its receipt, when it was handled and its evidence is gone"),
+  inbound_status: archived("its receipt, when its evidence is gone"),
   document: archived("its acceptance, when it has ended and its evidence and every status about it are gone"),
   received_document: archived("its receipt, when its evidence is gone"),
   exchange: archived("the exchange"),

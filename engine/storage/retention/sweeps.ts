@@ -51,8 +51,7 @@ const SWEEPS: Readonly<Record<SweptTable, Sweep>> = {
   inbound_status: {
     due: (sql, before) => sql`
       select d.id from inbound_status as d
-      where d.id < ${provedFloor(sql, before)} and d.received_at < ${before} and d.outcome is not null
-        and ${unproved(sql, sql`d.id`)}
+      where d.id < ${provedFloor(sql, before)} and d.received_at < ${before} and ${unproved(sql, sql`d.id`)}
       order by d.id`,
     remove: (sql, due) => sql`
       with gone as (delete from inbound_status where id in (${due}) returning id),

@@ -97,6 +97,14 @@ describe("rows whose time has come", () => {
     expect(await countOf(table)).toBe(1);
   });
 
+  test("a status that nobody could read in all those years goes like one that was handled", async () => {
+    const at = now - LIMITS.archive_kept_ms - DAY_MS;
+    const id = idAt(at);
+    await rows.add("inbound_status", at, { id, kind: "mls", outcome: null, handled_at: null, next_at: new Date(at) });
+    await sweepRows({ sql: db.sql, clock: systemClock });
+    expect(await db.sql`select 1 from inbound_status where id = ${id}`).toEqual([]);
+  });
+
   test("a document goes with its text, its attempts, its history and its timeline", async () => {
     const at = now - LIMITS.archive_kept_ms - DAY_MS;
     const id = idAt(at);
