@@ -64,7 +64,7 @@ describe(`a short run over each target (seed ${SEED})`, () => {
 
   test.each(TARGET_NAMES)(
     "%s: nothing crashes, hangs or hoards, and new places are reached",
-    { timeout: 60_000 + INPUTS * 50 },
+    { timeout: 300_000 + INPUTS * 50 },
     async (name) => {
       const target = await openTarget(name, copy);
       const fuzzer = new Fuzzer(target, {

@@ -95,7 +95,7 @@ test("what a caller declares and what its document says are held against each ot
     "SAPI-DOC-029",
     "accepted",
   ]);
-}, 120_000);
+});
 
 test("what arrives is shown in its firm's inbox or answered with a rejection as the rulings say, its sender is told what it asked for, and evidence and statistics agree", async () => {
   const arrivals = await Arrivals.open(db);
@@ -118,4 +118,4 @@ test("what arrives is shown in its firm's inbox or answered with a rejection as 
     const own = claims.filter((_, i) => Math.floor(i / ABREAST) % 2 === parity);
     expect(await arrivals.seen(parity)).toEqual(expectedByFirm(own, CLAIMS_SENDER));
   }
-}, 120_000);
+});

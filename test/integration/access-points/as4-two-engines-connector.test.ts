@@ -34,7 +34,7 @@ beforeAll(async () => {
     return [connectorCalls(sandbox, token), await hear(sandbox, token, sandbox[firm].firmId)];
   };
   [[seller, heardByA], [buyer, heardByB]] = await Promise.all([of(a, "sender"), of(b, "receiver")]);
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all([a.kill(), b.kill(), heardByA.close(), heardByB.close()]);
   await homes.remove();

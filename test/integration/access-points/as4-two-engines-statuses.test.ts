@@ -24,7 +24,7 @@ beforeAll(async () => {
   homes = await prepareTwo({ MLS_TYPE: "ALWAYS_SEND" });
   [a, b] = await Promise.all([startSide(homes.a), startSide(homes.b)]);
   oracle = createOracle(a, b);
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all([a.kill(), b.kill()]);
   await homes.remove();

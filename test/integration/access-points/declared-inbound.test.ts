@@ -196,7 +196,6 @@ test.each(BILLED.map((row) => [row.root, row.customization, row] as const))(
     }
     expect(shown).toEqual([declared.customization]);
   },
-  60_000,
 );
 
 test("a message that declares a type which its receiver has not published is answered as not serviced, whatever the document says", async () => {

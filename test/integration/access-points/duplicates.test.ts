@@ -222,5 +222,4 @@ test.each<readonly [string, Race]>([
       where as4_message_id = any (${pairs.flat().map(({ messageId }) => messageId)})`;
     expect(counted).toEqual({ documents: RACES, proofs: RACES });
   },
-  120_000,
 );

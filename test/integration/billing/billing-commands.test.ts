@@ -158,7 +158,7 @@ test("what an engine metered that was killed again and again is what a rebuild c
   const mended = await kurier("meter", "rebuild");
   expect([mended.status, mended.out]).toEqual([1, rebuilt.out.replace(" 0 with", " 1 with")]);
   expect(sorted(await metered())).toEqual(sorted(recount(deliveries)));
-}, 180_000);
+});
 
 test("what a firm has used is shown month by month, newest first, also that of months that are over", async () => {
   const [firm = ""] = await seedFirms(db.sql, ["0245:3000000004"]);

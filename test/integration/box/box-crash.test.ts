@@ -80,4 +80,4 @@ test("killed while items fall due and started again, the engine loses no item an
     expect([seed, inbox]).toEqual([seed, { n: ITEMS, payloads: ITEMS }]);
   });
   await engine.stop();
-}, 180_000);
+});

@@ -47,7 +47,7 @@ test("a database on a server that counts behind its places is refused and not re
   expect(await servableLook(db.sql)()).toBe(true);
   await setAhead(3_000);
   await isRefusedUntilCounted();
-}, 60_000);
+});
 
 /** A server that counts far ahead of what its readers read, as one does in a quiet night: six transactions a second. */
 const NIGHT = 4_000;
@@ -67,7 +67,7 @@ test("a copy whose subscription begins behind the last event is refused until th
   await createFirm({ sql: db.sql, clock: systemClock }, { ...company, sandbox: true });
   await subscribedAfter(NIGHT);
   await isRefusedUntilCounted();
-}, 60_000);
+});
 
 test("a copy with an event that no reader has read yet is refused until the server has counted up to the event: clients hold places of events", async () => {
   await db.sql`
@@ -76,7 +76,7 @@ test("a copy with an event that no reader has read yet is refused until the serv
       (pg_current_xact_id()::text::bigint + ${NIGHT}::bigint)::text::xid8
     )`;
   await isRefusedUntilCounted();
-}, 60_000);
+});
 
 test("the epoch that is named lies behind every place, also where transactions were counted through one or two", async () => {
   const isTold = async (place: string) => {

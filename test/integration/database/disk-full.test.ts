@@ -83,7 +83,6 @@ async function sendSome(): Promise<readonly number[]> {
 
 test.skipIf(!canMount)(
   "on a full disk sends and reads are answered 503 and nothing worse; with room again each is accepted under its key and delivered once, by the same process",
-  { timeout: 180_000 },
   async () => {
     expect(new Set(await sendSome())).toEqual(new Set([202]));
     await exhaustLog();

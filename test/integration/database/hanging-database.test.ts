@@ -177,5 +177,5 @@ describe.each(serverForms)("a whole engine over %s whose database hangs", (form)
     expect(rows.map(({ id }) => id)).toEqual([told.json["providerDocumentId"]]);
     expect((await http("GET", status, integrator)).status).toBe(200);
     expect(t.lines.filter((line) => line.includes("request.failed"))).toEqual([]);
-  }, 120_000);
+  });
 });

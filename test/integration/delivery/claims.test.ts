@@ -151,7 +151,7 @@ test("ten thousand receivers with one document each: every document is claimed o
   expect(claimed).toHaveLength(RECEIVERS + 1);
   expect(new Set(claimed).size).toBe(RECEIVERS + 1);
   expect(looks).toBeLessThanOrEqual(RECEIVERS / LIMITS.lanes_per_firm_max + 2);
-}, 180_000);
+});
 
 /** Looks until one finds something. @returns what it found, and how many there were */
 async function lookUntilFound(): Promise<{ readonly found: readonly string[]; readonly looks: number }> {
@@ -184,7 +184,7 @@ test("a document that is due for one of a firm's three thousand receivers is fou
   const leased = await lookUntilFound();
   expect(leased.found).toEqual([last]);
   expect(leased.looks).toBeLessThanOrEqual(looksMax);
-}, 60_000);
+});
 
 test("a dozen firms whose thousands of receivers wait keep no look from the firms after them for longer than two", async () => {
   const firms: FirmId[] = [];
@@ -204,7 +204,7 @@ test("a dozen firms whose thousands of receivers wait keep no look from the firm
   // A third goes on with the receivers of those firms that the first began with.
   const third = await look(db.sql, second.cursor);
   expect([...third.cursor.receivers.values()].every((receiver) => receiver > "0245:100")).toBe(true);
-}, 60_000);
+});
 
 test("with more firms than one look comes to, every firm has its turn", async () => {
   const firms: FirmId[] = [];

@@ -71,7 +71,6 @@ test("two machines together let one key make as many calls as one machine does, 
 
 test.each(DISTURBANCES)(
   "many machines under load lose nothing, double nothing, and all invariants hold when %s",
-  { timeout: 150_000 },
   async (_what, strike) => {
     const { exits, accepted } = await disturbed(all, DOCUMENTS, strike);
     expect(accepted).toBe(DOCUMENTS);

@@ -135,4 +135,4 @@ test("the commands and variables of the file make two access points that exchang
     await Promise.all([databases.a.drop(), databases.b.drop(), dns.close()]);
     for (const home of Object.values(homes)) rmSync(home, { recursive: true, force: true });
   }
-}, 120_000);
+});

@@ -22,7 +22,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const EXAMPLES = fileURLToPath(new URL("../../../examples/", import.meta.url));
 const LINES_MAX = 100;
-const TIMEOUT_MS = 45_000;
+const TIMEOUT_MS = 240_000;
 
 let t: TestEngine;
 let call: ConnectorCall;

@@ -28,7 +28,7 @@ const DOCS = join(PROJECT, "docs");
 const SHOWN = new Set(["text", "console", "json", "xml", "yaml", "ini", "sql"]);
 /** Commands of another machine or of the first start, each of which has a test of its own or needs what tests have not. */
 const CONSOLE = /^(npm ci && npm start|npm run |npm install |docker |helm |kurier |npx kurier |systemctl |#|$)/;
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 240_000;
 /** Pages whose commands end servers and begin others: test/faults/suites/guide.test.ts runs them. */
 const ELSEWHERE = new Set(["operators/backup.md"]);
 
@@ -61,7 +61,7 @@ beforeAll(async () => {
     dataDir: join(folder, "data"),
     env: { DATABASE_URL: db.url, NATS_URL: "embedded", VALIDATOR_THREADS: "1" },
   });
-}, 120_000);
+});
 afterAll(async () => {
   await engine.stop();
   await db.drop();
@@ -183,33 +183,25 @@ test("every link of every page leads to a file that is there", () => {
 describe.each(guides)("docs/$page", ({ blocks }) => {
   const commands = blocks.filter(({ language }) => language === "sh");
   if (commands.length > 0)
-    test(
-      "the commands of the page, one after the other in one shell, print what it says",
-      async () => {
-        const script = commands.map(({ text }, n) => `${here(text)}\necho "@@ ${n}"\n`).join("");
-        const output = await run("bash", ["-euo", "pipefail", "-c", script]);
-        const printed = output.split(/^@@ \d+\n/m);
-        expect(printed).toHaveLength(commands.length + 1);
-        for (const [n, { text, expected }] of commands.entries())
-          if (expected !== undefined) expect(printed[n]?.trim(), text).toMatch(pattern(expected));
-      },
-      TIMEOUT_MS,
-    );
+    test("the commands of the page, one after the other in one shell, print what it says", async () => {
+      const script = commands.map(({ text }, n) => `${here(text)}\necho "@@ ${n}"\n`).join("");
+      const output = await run("bash", ["-euo", "pipefail", "-c", script]);
+      const printed = output.split(/^@@ \d+\n/m);
+      expect(printed).toHaveLength(commands.length + 1);
+      for (const [n, { text, expected }] of commands.entries())
+        if (expected !== undefined) expect(printed[n]?.trim(), text).toMatch(pattern(expected));
+    });
 
   const programs = blocks.filter(({ language }) => language in PROGRAMS);
   if (programs.length > 0)
-    test(
-      "the programs of the page print what it says, in each language that is installed; in CI all but Java",
-      async () => {
-        for (const { language, text, expected } of programs) {
-          const program = PROGRAMS[language];
-          const isOptional = language === "java" || process.env["CI"] === undefined;
-          if (program === undefined || (isOptional && !program.isHere())) continue;
-          const output = await program.run(here(text));
-          expect(expected, text).toBeDefined();
-          expect(output.trim(), text).toMatch(pattern(expected ?? ""));
-        }
-      },
-      TIMEOUT_MS,
-    );
+    test("the programs of the page print what it says, in each language that is installed; in CI all but Java", async () => {
+      for (const { language, text, expected } of programs) {
+        const program = PROGRAMS[language];
+        const isOptional = language === "java" || process.env["CI"] === undefined;
+        if (program === undefined || (isOptional && !program.isHere())) continue;
+        const output = await program.run(here(text));
+        expect(expected, text).toBeDefined();
+        expect(output.trim(), text).toMatch(pattern(expected ?? ""));
+      }
+    });
 });

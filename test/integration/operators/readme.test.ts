@@ -15,8 +15,6 @@ import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { freePort, PROJECT } from "../../support/engines/process.js";
 
-const TIMEOUT_MS = 120_000;
-
 const commandsOfReadme = (): readonly string[] =>
   [...readFileSync(join(PROJECT, "README.md"), "utf8").matchAll(/^```\n([^]*?)^```$/gm)]
     .flatMap(([, block = ""]) => block.split("\n"))
@@ -34,7 +32,7 @@ beforeAll(async () => {
   await buildIfNeeded();
   folder = mkdtempSync(join(tmpdir(), "kurier-readme-"));
   db = await freshDatabase();
-}, TIMEOUT_MS);
+});
 afterAll(async () => {
   await db.drop();
   rmSync(folder, { recursive: true, force: true });
@@ -77,36 +75,28 @@ async function outputOf(command: string): Promise<string> {
   return started.output();
 }
 
-test(
-  "npm start is a sandbox that becomes ready, and a signal ends it",
-  async () => {
-    const ports = { PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
-    const started = start(shown("npm ci && npm start"), ports);
-    try {
-      await eventually("the sandbox is ready", async () => {
-        const answer = await fetch(`http://127.0.0.1:${ports.ADMIN_PORT}/readyz`).catch(() => undefined);
-        return answer?.status === 200;
-      });
-      const page = await fetch(`http://127.0.0.1:${ports.PORT}/`);
-      expect(page.status).toBe(200);
-    } finally {
-      started.end();
-      await started.ended;
-    }
-  },
-  TIMEOUT_MS,
-);
+test("npm start is a sandbox that becomes ready, and a signal ends it", async () => {
+  const ports = { PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
+  const started = start(shown("npm ci && npm start"), ports);
+  try {
+    await eventually("the sandbox is ready", async () => {
+      const answer = await fetch(`http://127.0.0.1:${ports.ADMIN_PORT}/readyz`).catch(() => undefined);
+      return answer?.status === 200;
+    });
+    const page = await fetch(`http://127.0.0.1:${ports.PORT}/`);
+    expect(page.status).toBe(200);
+  } finally {
+    started.end();
+    await started.ended;
+  }
+});
 
 test.each([
   ["npm run demo", "acknowledged"],
   ["npm run demo -- --connector", "the seller reads: accepted"],
-])(
-  "%s tells its story to the end",
-  async (command, end) => {
-    expect(await outputOf(shown(command))).toContain(end);
-  },
-  TIMEOUT_MS,
-);
+])("%s tells its story to the end", async (command, end) => {
+  expect(await outputOf(shown(command))).toContain(end);
+});
 
 test("npm run -s bench lists every benchmark, and those that the page names are among them", async () => {
   const output = await outputOf(shown("npm run -s bench"));

@@ -200,7 +200,7 @@ test.each([
 test("`not registered`: accepted, and send_failed when its short plan is used up", async () => {
   const id = await accepted("not_registered");
   await reaches(id, "send_failed");
-}, 120_000);
+});
 
 test("`refuses for good`: the document becomes rejected at its first attempt", async () => {
   const id = await accepted("refused");
@@ -215,7 +215,7 @@ test("`never confirms`: sent, and delivery_failed when its short plan is used up
     "sent",
     "delivery_failed",
   ]);
-}, 120_000);
+});
 
 test("`certificate expired`: nothing is sent, and the operator is told why", async () => {
   const id = await accepted("certificate_expired");
@@ -300,4 +300,4 @@ test("`receiver down for ten minutes, then up`: attempts fail until then, and a 
   await tried(id, "peer_busy");
   ahead_ms += LIMITS.sandbox_down_ms + 1_000;
   await reaches(id, "delivered");
-}, 120_000);
+});

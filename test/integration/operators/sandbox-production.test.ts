@@ -251,7 +251,7 @@ describe("White Label over our own SMP in production", () => {
       const { status, stdout, stderr } = spawnSync(
         process.execPath,
         [join(PROJECT, "gateway/kurier.mjs"), "white-label", "vouch", id],
-        { env: environment, input: `${token}\n`, encoding: "utf8", timeout: 60_000 },
+        { env: environment, input: `${token}\n`, encoding: "utf8", timeout: 240_000 },
       );
       return { status, stdout, stderr };
     };

@@ -111,4 +111,4 @@ test("killed while items fall due, a node leaves nothing behind that the other o
   );
   for (const id of ids) expect([seed, id, toldOf().get(id)]).toEqual([seed, id, [...KINDS]]);
   expect(await living.stop()).toBe(0);
-}, 180_000);
+});

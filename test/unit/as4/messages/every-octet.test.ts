@@ -97,7 +97,6 @@ const facts = (opened: OpenedMessage): string =>
 
 test.each(PEERS)(
   "every octet of the message of $folder counts: whatever is changed is refused, or outside of what was signed",
-  { timeout: 120_000 },
   async (peer) => {
     const keys: OwnKey[] = [
       { certificate: file(peer, "ours.der"), key: wrapPrivateKey(createPrivateKey(file(peer, "ours.key.pem"))) },
@@ -128,7 +127,6 @@ test.each(PEERS)(
 
 test.each(PEERS)(
   "every octet of the receipt of $folder counts: whatever is changed is refused, or outside of what was signed",
-  { timeout: 120_000 },
   async (peer) => {
     const { body, contentType } = recorded(peer, "receipt.http");
     const { answers } = JSON.parse(file(peer, "manifest.json").toString()) as {

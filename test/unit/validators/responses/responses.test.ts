@@ -32,7 +32,7 @@ let pool: ValidatorPool;
 beforeAll(async () => {
   await buildIfNeeded();
   pool = createPool({ threads: { small: 1, large: 1 }, queueMax: 10, queueBytesMax: 1_000_000, jobTimeoutMs: 20_000 });
-}, 60_000);
+});
 afterAll(() => pool.stop());
 
 test("a worker reads of a status what is read of it in this thread", async () => {

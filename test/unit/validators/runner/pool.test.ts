@@ -88,7 +88,7 @@ test("both entries of production hand the octets of a large result over, and non
   }
 });
 
-test("from the sources the built worker is found", { timeout: 60_000 }, async () => {
+test("from the sources the built worker is found", async () => {
   await buildIfNeeded();
   pool = createPool({ threads: { small: 1, large: 1 }, queueMax: 10, queueBytesMax: 1_000_000, jobTimeoutMs: 20_000 });
   expect((await pool.validate(invoiceWithLines(1), OPTIONS)).valid).toBe(true);
@@ -153,47 +153,40 @@ test.each([
   },
 );
 
-test(
-  "hostile documents of every kind are answered by name, and the same worker goes on",
-  { timeout: 60_000 },
-  async () => {
-    const workers = open({ jobTimeoutMs: 20_000, largeBytes: 1_000_000_000 });
-    const good = invoiceWithLines(1).toString();
-    const into = (xml: string): string => good.replace("<cbc:BuyerReference>", `${xml}<cbc:BuyerReference>`);
-    const amount = (value: string): string => good.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/, `$1${value}`);
-    const hostile: readonly (readonly [xml: string | Buffer, rule: string])[] = [
-      [
-        `<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "${"&a;".repeat(1_000)}">]><a>${"&b;".repeat(1_000)}</a>`,
-        "XML-DOCTYPE",
-      ],
-      ['<!DOCTYPE a [<!ENTITY x SYSTEM "http://169.254.169.254/">]><a>&x;</a>', "XML-DOCTYPE"],
-      ["<a>".repeat(100_000), "XML-LIMIT-DEPTH"],
-      [`<a ${Array.from({ length: 300_000 }, (_, i) => `b${i}=""`).join(" ")}/>`, "XML-LIMIT-ATTRIBUTES"],
-      [`<a>${Array.from({ length: 300_000 }, (_, i) => `<b xmlns:p${i}="u"/>`).join("")}</a>`, "XML-LIMIT-NAMESPACES"],
-      [into("<cbc:Note>x</cbc:Note>".repeat(200_000)), "UBL-GRAMMAR-ORDER"],
-      [into("<cac:AllowanceCharge/>".repeat(100_000)), "UBL-GRAMMAR-ORDER"],
-      [Buffer.alloc(100_000_000, 0x20), "XML-LIMIT-PAYLOAD"],
-      [`<a>${"x".repeat(19_000_000)}</a>`, "UBL-ROOT"],
-      [good.replace("<cbc:BuyerReference>", "<cbc:BuyerReference>\0"), "XML-CHARACTER"],
-      [Buffer.from(good, "utf16le"), "XML-ENCODING"],
-      [good.slice(0, 2_000), "XML-TRUNCATED"],
-      [good + good, "XML-DECLARATION"],
-      [`${good}<Invoice/>`, "XML-SECOND-ROOT"],
-      [amount("1e999999"), "UBL-GRAMMAR-VALUE"],
-      [amount("9".repeat(400)), "BR-CO-16"],
-      [amount("9".repeat(1_000_000)), "!err:FORG0001"],
-      [good.replace(/(<cbc:IssueDate>)[^<]*/, "$12026-02-30"), "UBL-GRAMMAR-VALUE"],
-      [good.replace(/(<cbc:IssueDate>)[^<]*/, "$1-0001-01-01"), "PEPPOL-EN16931-F001"],
-    ];
-    for (const [xml, rule] of hostile) {
-      const report = await workers.validate(Buffer.from(xml), OPTIONS);
-      expect([rule, report.valid]).toEqual([rule, false]);
-      expect(report.findings.map(({ ruleId }) => ruleId)).toContain(rule);
-    }
-    expect((await workers.validate(invoiceWithLines(1), OPTIONS)).valid).toBe(true);
-    expect(workers.stats().restarts).toEqual({ timeout: 0, memory: 0, exit: 0 });
-  },
-);
+test("hostile documents of every kind are answered by name, and the same worker goes on", async () => {
+  const workers = open({ jobTimeoutMs: 20_000, largeBytes: 1_000_000_000 });
+  const good = invoiceWithLines(1).toString();
+  const into = (xml: string): string => good.replace("<cbc:BuyerReference>", `${xml}<cbc:BuyerReference>`);
+  const amount = (value: string): string => good.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/, `$1${value}`);
+  const hostile: readonly (readonly [xml: string | Buffer, rule: string])[] = [
+    [`<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "${"&a;".repeat(1_000)}">]><a>${"&b;".repeat(1_000)}</a>`, "XML-DOCTYPE"],
+    ['<!DOCTYPE a [<!ENTITY x SYSTEM "http://169.254.169.254/">]><a>&x;</a>', "XML-DOCTYPE"],
+    ["<a>".repeat(100_000), "XML-LIMIT-DEPTH"],
+    [`<a ${Array.from({ length: 300_000 }, (_, i) => `b${i}=""`).join(" ")}/>`, "XML-LIMIT-ATTRIBUTES"],
+    [`<a>${Array.from({ length: 300_000 }, (_, i) => `<b xmlns:p${i}="u"/>`).join("")}</a>`, "XML-LIMIT-NAMESPACES"],
+    [into("<cbc:Note>x</cbc:Note>".repeat(200_000)), "UBL-GRAMMAR-ORDER"],
+    [into("<cac:AllowanceCharge/>".repeat(100_000)), "UBL-GRAMMAR-ORDER"],
+    [Buffer.alloc(100_000_000, 0x20), "XML-LIMIT-PAYLOAD"],
+    [`<a>${"x".repeat(19_000_000)}</a>`, "UBL-ROOT"],
+    [good.replace("<cbc:BuyerReference>", "<cbc:BuyerReference>\0"), "XML-CHARACTER"],
+    [Buffer.from(good, "utf16le"), "XML-ENCODING"],
+    [good.slice(0, 2_000), "XML-TRUNCATED"],
+    [good + good, "XML-DECLARATION"],
+    [`${good}<Invoice/>`, "XML-SECOND-ROOT"],
+    [amount("1e999999"), "UBL-GRAMMAR-VALUE"],
+    [amount("9".repeat(400)), "BR-CO-16"],
+    [amount("9".repeat(1_000_000)), "!err:FORG0001"],
+    [good.replace(/(<cbc:IssueDate>)[^<]*/, "$12026-02-30"), "UBL-GRAMMAR-VALUE"],
+    [good.replace(/(<cbc:IssueDate>)[^<]*/, "$1-0001-01-01"), "PEPPOL-EN16931-F001"],
+  ];
+  for (const [xml, rule] of hostile) {
+    const report = await workers.validate(Buffer.from(xml), OPTIONS);
+    expect([rule, report.valid]).toEqual([rule, false]);
+    expect(report.findings.map(({ ruleId }) => ruleId)).toContain(rule);
+  }
+  expect((await workers.validate(invoiceWithLines(1), OPTIONS)).valid).toBe(true);
+  expect(workers.stats().restarts).toEqual({ timeout: 0, memory: 0, exit: 0 });
+});
 
 test("a full queue refuses with PoolBusy, and what it had accepted is finished", async () => {
   const workers = open({ queueMax: 5 });

@@ -420,35 +420,31 @@ test("a shift gives back nothing that its worker has begun", () => {
 
 const SEED = seedFrom(20261128);
 
-test(
-  `every job is answered once, with its own answer, whatever ends the workers (seed ${SEED})`,
-  { timeout: 60_000 },
-  async () => {
-    const random = new Random(SEED);
-    const gate = shut();
-    swing(gate, OPEN);
-    const workers = open({ threads: { small: 2, large: 1 } });
-    const [asked, expected]: [Promise<unknown>[], unknown[]] = [[], []];
-    for (let n = 0; n < 600; n++) {
-      const deadly = random.next() < 0.005;
-      const input = deadly ? { bytes: Buffer.from(`<!--exit--><a n="${n}"/>`) } : { gate, name: `${n}` };
-      expected.push(deadly ? "quarantined" : `${n}`);
-      asked.push(
-        workers.ask(deadly ? "fixture.octets" : "fixture.gate", input).catch((error: unknown) => {
-          if (error instanceof JobQuarantined) return "quarantined";
-          throw error;
-        }),
-      );
-      for (let turns = random.int(3); turns > 0; turns--) await new Promise(setImmediate);
-    }
-    expect(await Promise.all(asked)).toEqual(expected);
-    const { quarantined, lanes, jobs } = workers.stats();
-    expect(quarantined).toBe(expected.filter((one) => one === "quarantined").length);
-    expect(quarantined).toBeGreaterThan(0);
-    expect(lanes.small).toMatchObject({ running: 0, queueDepth: 0, queueBytes: 0, ownWaiting: 0 });
-    expect(jobs).toBeGreaterThanOrEqual(600);
-  },
-);
+test(`every job is answered once, with its own answer, whatever ends the workers (seed ${SEED})`, async () => {
+  const random = new Random(SEED);
+  const gate = shut();
+  swing(gate, OPEN);
+  const workers = open({ threads: { small: 2, large: 1 } });
+  const [asked, expected]: [Promise<unknown>[], unknown[]] = [[], []];
+  for (let n = 0; n < 600; n++) {
+    const deadly = random.next() < 0.005;
+    const input = deadly ? { bytes: Buffer.from(`<!--exit--><a n="${n}"/>`) } : { gate, name: `${n}` };
+    expected.push(deadly ? "quarantined" : `${n}`);
+    asked.push(
+      workers.ask(deadly ? "fixture.octets" : "fixture.gate", input).catch((error: unknown) => {
+        if (error instanceof JobQuarantined) return "quarantined";
+        throw error;
+      }),
+    );
+    for (let turns = random.int(3); turns > 0; turns--) await new Promise(setImmediate);
+  }
+  expect(await Promise.all(asked)).toEqual(expected);
+  const { quarantined, lanes, jobs } = workers.stats();
+  expect(quarantined).toBe(expected.filter((one) => one === "quarantined").length);
+  expect(quarantined).toBeGreaterThan(0);
+  expect(lanes.small).toMatchObject({ running: 0, queueDepth: 0, queueBytes: 0, ownWaiting: 0 });
+  expect(jobs).toBeGreaterThanOrEqual(600);
+});
 
 test.each([2, 3])(
   `each job is run once in %i threads that take from each other what lies ready (seed ${SEED})`,
@@ -486,7 +482,6 @@ const LARGE = 1_048_576;
 
 test.each([1, 3])(
   `jobs of any size and owner are answered once and leave nothing behind in %i threads that end, hang and run out of memory, also when the pool is stopped meanwhile (seed ${SEED})`,
-  { timeout: 120_000 },
   async (small) => {
     const random = new Random(SEED + small);
     const workers = open({

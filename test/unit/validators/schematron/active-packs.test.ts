@@ -88,7 +88,7 @@ test("a pack that was damaged leaves in force what was loaded before, until it i
   expect(await idsOf(active)).toEqual([]);
 });
 
-test("a worker that has judged documents takes up a pack that is activated then", { timeout: 60_000 }, async () => {
+test("a worker that has judged documents takes up a pack that is activated then", async () => {
   await buildIfNeeded();
   const workers = createPool({
     threads: { small: 1, large: 1 },
