@@ -106,6 +106,19 @@ export const EVIDENCE_NOT_STORED = {
   isOurs: true,
 } as const satisfies Outcome;
 
+/** Who has said that the message was not taken. */
+const NOT_TAKEN: ReadonlySet<AttemptOutcome> = new Set(["transport_failed", "peer_busy", "peer_refused"]);
+
+/**
+ * What an exchange is worth of which no record is stored: it proves nothing and ends nothing. Yet what the peer has
+ * refused it may call a duplicate the next time, which a refusal that was forgotten would make a delivery.
+ */
+export function withoutEvidence({ evidence: _, ...outcome }: Outcome): Outcome {
+  const { kind, peerSeat } = outcome;
+  if (NOT_TAKEN.has(kind)) return { ...outcome, kind: kind === "peer_refused" ? "peer_busy" : kind, isOurs: true };
+  return { ...EVIDENCE_NOT_STORED, ...(peerSeat === undefined ? {} : { peerSeat }) };
+}
+
 /** A way to other access points: AS4 over the network, or the loopback of a sandbox. */
 export interface Transport {
   /** Makes one attempt. Never throws; ends at the latest when `signal` aborts. */

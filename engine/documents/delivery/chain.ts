@@ -4,7 +4,7 @@
  * reported that we do not believe in.
  */
 import { errorFields } from "../../base/log.js";
-import { EVIDENCE_NOT_STORED } from "../../peppol/transport.js";
+import { withoutEvidence } from "../../peppol/transport.js";
 import type { Transport } from "../../peppol/transport.js";
 import { chainEvidence } from "../../storage/evidence/evidence.js";
 import { doubtHandover } from "./handover.js";
@@ -31,7 +31,7 @@ export const provedDelivery = (transport: Transport, ports: HandoverPorts): Tran
           return outcome;
         } catch (error) {
           ports.log.error("as4.evidence_not_stored", { documentId: exchange.documentId, ...errorFields(error) });
-          return EVIDENCE_NOT_STORED;
+          return withoutEvidence(outcome);
         }
       },
     },

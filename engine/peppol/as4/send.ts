@@ -33,7 +33,7 @@ import { outcomeOfRouting, ROUTING } from "../discovery/routing.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "../envelope/identifiers.js";
 import { classifyInbound } from "../responses/inbound-kind.js";
 import type { Begun, Later, Passage, Place, Receivers } from "./send-gate.js";
-import { EVIDENCE_NOT_STORED, WORKERS_BUSY } from "../transport.js";
+import { withoutEvidence, WORKERS_BUSY } from "../transport.js";
 import type { Exchange, Outcome, Transport } from "../transport.js";
 
 interface As4TransportPorts {
@@ -159,7 +159,7 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
   );
   // An exchange without evidence proves nothing. The next attempt brings it: the peer answers "duplicate", and that
   // answer is archived.
-  if (evidence === undefined) return { outcome: { ...EVIDENCE_NOT_STORED, ...seatOf(target.endpoint) }, stale };
+  if (evidence === undefined) return { outcome: withoutEvidence(judged.outcome), stale };
   return { outcome: { ...judged.outcome, evidence }, stale };
 }
 

@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { delivery } from "../../../engine/documents/delivery/chain.js";
+import { delivery, provedDelivery } from "../../../engine/documents/delivery/chain.js";
 import { doubtHandover } from "../../../engine/documents/delivery/handover.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { provider } from "../../../engine/documents/provider.js";
@@ -10,6 +10,7 @@ import { silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
 import type { Outcome } from "../../../engine/peppol/transport.js";
 import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
+import type { NewEvidence } from "../../../engine/storage/evidence/evidence.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
 import { attemptOnce, makeDue } from "../../support/worlds/attempts.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -110,6 +111,24 @@ test("a handover that is not believed is no exchange in the reports, and one tha
   };
   expect(await exchanged([REFUSED, DUPLICATE])).toBe(false);
   expect(await exchanged([LOST, DUPLICATE])).toBe(true);
+});
+
+test("a refusal whose evidence has found no place in the chain is remembered: the duplicate after it delivers nothing", async () => {
+  const id = await document();
+  // No such direction is known: the statement that would chain it fails.
+  const unchained = { direction: "neither" } as unknown as NewEvidence;
+  const outcomes: readonly Outcome[] = [{ ...REFUSED, evidence: unchained }, DUPLICATE];
+  for (const outcome of outcomes) {
+    const way = provedDelivery({ deliver: () => Promise.resolve(outcome) }, { sql: db.sql, log: silentLog, clock });
+    await attemptOnce({ ...DISPATCH, sql: db.sql, transport: way }, id);
+    await makeDue(db.sql, id);
+  }
+  const rows = await db.sql`
+    select outcome, code from document_attempt where document_id = ${id} order by number`;
+  expect(rows.map((row) => ({ ...row }))).toEqual([
+    { outcome: "peer_busy", code: "EBMS:0004" },
+    { outcome: "unconfirmed", code: "EBMS:4001" },
+  ]);
 });
 
 test("earlier attempts that a restart of the database keeps from being read are read when it is back", async () => {

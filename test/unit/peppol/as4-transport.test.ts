@@ -403,6 +403,28 @@ describe("not believed: the document stays due, under the same MessageId", () =>
     expect(outcome).toMatchObject({ kind: "unconfirmed", code: "EVIDENCE", peerSeat: "PSK000002" });
     expect(waitAfter(LIMITS.retry_plan_ms, { answers: 0, faults: 0 }, outcome, () => 0.5).uses).toBe("fault");
   });
+
+  test.each(["EBMS:0004", "EBMS:0303"] as const)(
+    "a refusal %s whose evidence cannot be stored is remembered, ends nothing, and uses nothing of the plan",
+    async (code) => {
+      archive.failing = 1;
+      peer.script.push(signedError(them, code));
+      const outcome = await deliver();
+      expect(outcome).toMatchObject({ kind: "peer_busy", code, peerSeat: "PSK000002" });
+      expect(waitAfter(LIMITS.retry_plan_ms, { answers: 0, faults: 0 }, outcome, () => 0.5).uses).toBe("fault");
+    },
+  );
+
+  test.each([
+    [307, "transport_failed"],
+    [503, "peer_busy"],
+    [500, "unconfirmed"],
+  ] as const)("HTTP %i whose evidence cannot be stored means %s, as with it", async (status, kind) => {
+    archive.failing = 1;
+    peer.script.push(answer(status, "text/html", "<html>"), answer(status, "text/html", "<html>"));
+    expect(await deliver()).toMatchObject({ kind, isOurs: true });
+    expect(await deliver()).toMatchObject({ kind, code: `HTTP ${status}` });
+  });
 });
 
 describe("transmitted, but the answer cannot be judged", () => {
