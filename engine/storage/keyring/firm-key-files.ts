@@ -67,11 +67,16 @@ export interface FirmKeyFiles {
   /**
    * Removes drafts of processes that were killed, unless they are wrapped under this master key, and what lies beside
    * graves.
+   * @throws FirmKeyFailure, also where the directory is no longer the one whose name was asked for
    */
   readonly removeDrafts: (unlessBy: string) => Promise<void>;
   /** Whether a firm's key was removed: what it sealed is opened by nobody. */
   readonly isErased: (firmId: FirmId) => boolean;
-  /** Firms that have a key, in any order. */
+  /**
+   * Firms that have a key, in any order.
+   * @throws FirmKeyFailure at the end, where the directory is no longer the one whose name was asked for: where a file
+   *   system was mounted is an empty one, which must not look like one without keys
+   */
   readonly list: () => AsyncIterable<FirmId>;
 }
 
@@ -205,6 +210,10 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
       throw new FirmKeyFailure("FIRM_KEYS is not the directory that it was at the start.", true);
   };
 
+  const mustBeKnown = async (): Promise<void> => {
+    if (known !== undefined) await mustBe(known);
+  };
+
   /** Who wrote the key of a firm that was erased meanwhile, so that its draft was taken away, is told so. */
   const unlessErased = async (firmId: FirmId, write: () => Promise<void>): Promise<void> => {
     try {
@@ -282,20 +291,25 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
       }),
     erase: (firmId) =>
       attempt("written", async () => {
-        if (known !== undefined) await mustBe(known);
+        await mustBeKnown();
         // The grave first: whoever writes the key meanwhile finds it, and takes the key away again.
         if (!isErased(firmId)) await create(graveOf(firmId), "");
         await rm(pathOf(firmId), { force: true });
         // Releases before named no draft by its firm: each may be this key.
         await removeDrafts((name) => name.startsWith(`.${firmId}.`) || NAMELESS_DRAFT.test(name));
       }),
-    removeDrafts: (unlessBy) => attempt("written", () => removeDrafts((name) => isByAnother(name, unlessBy))),
+    removeDrafts: (unlessBy) =>
+      attempt("written", async () => {
+        await mustBeKnown();
+        await removeDrafts((name) => isByAnother(name, unlessBy));
+      }),
     isErased,
     list: async function* () {
       for await (const { name } of await opendir(root)) {
         const firmId = name.endsWith(KEY) ? parseFirmId(name.slice(0, -KEY.length)) : undefined;
         if (firmId !== undefined) yield firmId;
       }
+      await attempt("read", mustBeKnown);
     },
   };
 }

@@ -130,6 +130,35 @@ test("an erasure in a directory that has gone meanwhile, or is another one, digs
   expect(inFolder()).toEqual([`${firmId}.erased`, "name"].sort());
 });
 
+test("a change of the master key in a directory that has gone meanwhile, or is another one, wraps nothing and says so", async () => {
+  await files.add(firmId, wrapped(firmId), name);
+  renameSync(folder, `${folder}.away`);
+  mkdirSync(folder);
+  const other = "FIRM_KEYS is not the directory that it was at the start.";
+  await expect(rewrapFirmKeys(next, files)).rejects.toThrow(other);
+  await openFirmKeyFiles(`file:${folder}`).baptise();
+  const draft = `.${firmId}.key.${randomUUID()}`;
+  writeFileSync(join(folder, draft), textOf(wrapped(firmId)));
+  await expect(rewrapFirmKeys(next, files)).rejects.toThrow(other);
+  expect(inFolder()).toEqual([draft, "name"]);
+  rmSync(folder, { recursive: true });
+  renameSync(`${folder}.away`, folder);
+  expect(await rewrapFirmKeys(next, files)).toBe(1);
+});
+
+test("a change of the master key says so where the directory goes after its drafts", async () => {
+  await files.add(firmId, wrapped(firmId), name);
+  const going: FirmKeyFiles = {
+    ...files,
+    removeDrafts: async (by) => {
+      await files.removeDrafts(by);
+      renameSync(folder, `${folder}.away`);
+      mkdirSync(folder);
+    },
+  };
+  await expect(rewrapFirmKeys(next, going)).rejects.toThrow("FIRM_KEYS is not the directory");
+});
+
 test("a folder whose name is like that of a draft stays, and holds nothing up", async () => {
   await files.add(firmId, wrapped(firmId), name);
   const folders = [`.${randomUUID()}`, `.${firmId}.key.${randomUUID()}`];
