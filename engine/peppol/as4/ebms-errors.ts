@@ -93,17 +93,26 @@ export interface ReceivedError {
   readonly refToMessageId: string | undefined;
 }
 
+/** What stands behind a message that is named, and makes nothing else of it, as "message filter" or "message part" is. */
+const NAMED_END = String.raw`(?![\w$(]|\.[\w<]|['"]? (?!ids?\b|with\b|(?:was|is|has been) |detected|received|found|rejected|\S*[@\d])[a-z])`;
+
 /** Duplicates by their name: words, an exception or a code, not who looks for them in a trace, wherever that is cut. */
 const DUPLICATE_NAMED: readonly RegExp[] = [
-  /(?<![\w$])duplicated?[ _-](?:[a-z0-9]+[ _-])?messages?(?![\w$(]|\.[\w<])/i,
+  new RegExp(String.raw`(?<![\w$])duplicated?[ _-](?:[a-z0-9]+[ _-])?message(?:[ _-]?ids?)?${NAMED_END}`, "i"),
+  new RegExp(String.raw`(?<![\w$])duplicate sbdh instance(?:[ _-]?ids?)?${NAMED_END}`, "i"),
   /(?<![\w$])duplicatemessage(?:exception|error)(?![\w$(]|\.[\w<])/i,
   /(?<![\w$.(])duplicatemessage(?![\w$(]|\.[\w<])/i,
   /message (?:is|was|has been determined to be) (?:a )?duplicate/i,
 ];
-const ALREADY_THERE = /already (?:been )?(?:received|processed|handled)/i;
-const A_MESSAGE = /\b(?:message|document|invoice|transmission|envelope|id|identifier)\b/i;
+/**
+ * A message that is there already, by itself or by its id: not its body or header, which is read once, and no invoice,
+ * of whose number the receiver may have another.
+ */
+const ALREADY_THERE =
+  /\b(?:(?:message|transmission)(?:[ -]?id(?:entifier)?)?|instance[ -]?id(?:entifier)?)(?: with [^\n]{0,200}?id(?:entifier)?\b)?:?(?: ['"][^'"]*['"]| \S*[@\d]\S*)?,? (?:(?:was|is|has|had) )?already (?:been )?(?:received|processed|handled)/i;
 /** Of whoever could not find out, or found out the contrary. */
-const UNSURE = /\b(?:check|look|search|detection|fail|unable|cannot|could not|unavailable|not a\b|no\b)/i;
+const UNSURE =
+  /\b(?:check|look|search|quer|detection|fail|unable|cannot|could|unavailable|time[ds]? ?out|while|whether|not a\b|no\b)/i;
 
 /**
  * Whether a text words a duplicate, as phase4 before 4.5.0 does inside EBMS:0004. The word alone is not enough:
@@ -113,8 +122,7 @@ const UNSURE = /\b(?:check|look|search|detection|fail|unable|cannot|could not|un
 const wordsDuplicate = (text: string): boolean =>
   text.split(/\n|(?<!\bid): /i).some((clause) => {
     if (UNSURE.test(clause)) return false;
-    const at = clause.search(ALREADY_THERE);
-    return (at >= 0 && A_MESSAGE.test(clause.slice(0, at))) || DUPLICATE_NAMED.some((named) => named.test(clause));
+    return ALREADY_THERE.test(clause) || DUPLICATE_NAMED.some((named) => named.test(clause));
   });
 
 /**

@@ -167,6 +167,36 @@ test.each<readonly [string, ReceivedError, ErrorMeaning]>([
   expect(meaningOf(error)).toBe(meaning);
 });
 
+test.each([
+  "Invoice 2026001 was already received from this supplier",
+  "An invoice with ID 2026001 was already received",
+  "Document 2026001 has already been processed",
+  "The message body has already been processed",
+  "message security header has already been processed",
+  "SOAP Envelope was already processed",
+  "Duplicate message header Messaging",
+  "Duplicate message part",
+  "Duplicate message store is down",
+  "Exception in duplicate message filter",
+  "Timeout while asking for a duplicate message",
+])("EBMS:0004 with the words %s is no word of our message, and proves no delivery", (words) => {
+  expect(meaningOf(received("EBMS:0004", { detail: words }))).toBe("retry");
+  expect(meaningOf(received("EBMS:0004", { detail: `Technical details: java.io.IOException - ${words}` }))).toBe(
+    "retry",
+  );
+});
+
+test.each([
+  "Rejecting duplicate AS4 message 'a0@kurier'",
+  "Rejecting duplicate SBDH instance 'a0'",
+  "Duplicate message a0@kurier",
+  "Duplicate MessageId detected",
+  "Message a0@kurier was already received",
+  "Document with instance identifier 'a0' was already received",
+])("EBMS:0004 with the words %s names our message, and is a duplicate", (words) => {
+  expect(meaningOf(received("EBMS:0004", { detail: words }))).toBe("duplicate");
+});
+
 const duplicate = received("EBMS:4001");
 const unserved = received("EBMS:0004", { detail: "PEPPOL:NOT_SERVICED" });
 const warning = received("EBMS:0002", { severity: "warning" });
