@@ -114,8 +114,14 @@ const NOT_TAKEN: ReadonlySet<AttemptOutcome> = new Set(["transport_failed", "pee
  * refused it may call a duplicate the next time, which a refusal that was forgotten would make a delivery.
  */
 export function withoutEvidence({ evidence: _, ...outcome }: Outcome): Outcome {
-  const { kind, peerSeat } = outcome;
-  if (NOT_TAKEN.has(kind)) return { ...outcome, kind: kind === "peer_refused" ? "peer_busy" : kind, isOurs: true };
+  const { kind, peerSeat, detail } = outcome;
+  if (NOT_TAKEN.has(kind))
+    return {
+      ...outcome,
+      kind: kind === "peer_refused" ? "peer_busy" : kind,
+      detail: [detail, EVIDENCE_NOT_STORED.detail].filter((part) => part !== undefined).join(" "),
+      isOurs: true,
+    };
   return { ...EVIDENCE_NOT_STORED, ...(peerSeat === undefined ? {} : { peerSeat }) };
 }
 

@@ -93,7 +93,7 @@ export interface ReceivedError {
   readonly refToMessageId: string | undefined;
 }
 
-/** What stands behind a message that is named, and makes nothing else of it, as "message filter" or "message part" is. */
+/** What stands behind a message that is named: no noun that makes something else of it, such as a "message part". */
 const NAMED_END = String.raw`(?![\w$(]|\.[\w<]|['"]? (?!ids?\b|with\b|(?:was|is|has been) |detected|received|found|rejected|\S*[@\d])[a-z])`;
 
 /** Duplicates by their name: words, an exception or a code, not who looks for them in a trace, wherever that is cut. */

@@ -60,7 +60,7 @@ export const factsOf = (sql: Sql, since: number): Promise<readonly Fact[]> => sq
     (extract(epoch from r.first_at) * 1000)::float8 as "receivedAt", d.answers,
     (select count(*)::integer from document_attempt as a
       where a.document_id = d.id and a.outcome not in ('cut', 'internal', 'deferred')
-        and a.code is distinct from 'EVIDENCE') as answered
+        and coalesce(a.detail, '') not like '%The evidence could not be stored.') as answered
   from document as d
   cross join lateral (select count(*)::integer as received, min(r.received_at) as first_at from received_document as r
     where r.as4_message_id = d.as4_message_id and r.payload_sha256 = d.payload_sha256) as r

@@ -222,7 +222,7 @@ export async function startHostileWorld(limits: Parameters<typeof shortenLimits>
     facts: async (ids) => engine.db.sql<DocumentFact[]>`
       select d.status, d.answers,
         (count(a.*) filter (where a.outcome not in ('cut', 'internal', 'deferred')
-          and a.code is distinct from 'EVIDENCE'))::integer as answered,
+          and coalesce(a.detail, '') not like '%The evidence could not be stored.'))::integer as answered,
         coalesce(array_agg(coalesce(a.code, a.outcome) order by a.number) filter (where a.outcome is not null), '{}')
           as outcomes
       from document as d left join document_attempt as a on a.document_id = d.id

@@ -422,7 +422,11 @@ describe("not believed: the document stays due, under the same MessageId", () =>
   ] as const)("HTTP %i whose evidence cannot be stored means %s, as with it", async (status, kind) => {
     archive.failing = 1;
     peer.script.push(answer(status, "text/html", "<html>"), answer(status, "text/html", "<html>"));
-    expect(await deliver()).toMatchObject({ kind, isOurs: true });
+    expect(await deliver()).toMatchObject({
+      kind,
+      detail: expect.stringMatching(/The evidence could not be stored\.$/),
+      isOurs: true,
+    });
     expect(await deliver()).toMatchObject({ kind, code: `HTTP ${status}` });
   });
 });
