@@ -33,8 +33,8 @@ export function openSockets(port: number): ReadonlyMap<string, number> | undefin
 }
 
 /**
- * Rows are `0: 0100007F:1F90 0200007F:C350 01 …`: number, this end, the other end, state, in hexadecimal; the tenth column
- * is the inode.
+ * Rows are `0: 0100007F:1F90 0200007F:C350 01 …`: number, this end, the other end, state, in hexadecimal; the tenth is
+ * the inode.
  */
 export function countRows(text: string, port: number, found: Map<string, number>): void {
   const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
