@@ -23,7 +23,7 @@ export class Connections {
   // Bounded by the open connections, and by as many that have come since the system was asked.
   #atMost = new Map<string, number>();
   #open = 0;
-  #countedAt = Number.NEGATIVE_INFINITY;
+  #nextCountAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -40,7 +40,8 @@ export class Connections {
     // A peer that has gone already has no address.
     if (peer.length === 0 || proxies.some((network) => inCidr(peer, network))) return true;
     const group = addressGroup(peer);
-    const came = (this.#atMost.get(group) ?? 0) + 1;
+    // Nobody holds more than are open in all: while those are few, nobody is doubtful, however many have come.
+    const came = Math.min((this.#atMost.get(group) ?? 0) + 1, this.#open);
     const isDoubtful = came > max || this.#atMost.size > 2 * this.#open + max;
     const open = isDoubtful && this.#recount() ? (this.#atMost.get(group) ?? 1) : came;
     if (open > max) return false;
@@ -62,12 +63,17 @@ export class Connections {
   /** @returns whether `#atMost` is exact now */
   #recount(): boolean {
     const { monotonic, recount } = this.#options;
-    const now = monotonic();
-    if (recount === undefined || now - this.#countedAt < LIMITS.connections_recount_ms) return false;
+    const begun = monotonic();
+    if (recount === undefined || begun < this.#nextCountAt) return false;
     const counted = recount();
     // Where the system does not tell, nobody is turned away on a guess.
     this.#atMost = new Map(counted);
-    this.#countedAt = now;
+    const ended = monotonic();
+    // The system's list also has what ended a minute ago, which one address can make as long as it likes.
+    this.#nextCountAt = Math.max(
+      begun + LIMITS.connections_recount_ms,
+      ended + (ended - begun) * LIMITS.connections_recount_gives_way,
+    );
     return true;
   }
 }

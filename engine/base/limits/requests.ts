@@ -148,6 +148,8 @@ export const REQUEST_LIMITS = {
   connections_per_address_max: 1_024,
   /** How often the system is asked whose connections are open; between two questions those that came are counted. */
   connections_recount_ms: 250,
+  /** Behind such a question the event loop is free of them for so many times what it took. Ours. */
+  connections_recount_gives_way: 9,
   /** Requests that every share and every address has room for, however few a node takes. Ours. */
   share_requests_min: 16,
   /** Bytes that gzip bodies have become, held at once by a listener; those that are just inflated come on top. Ours. */

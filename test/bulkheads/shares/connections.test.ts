@@ -84,19 +84,24 @@ describe.each(serverForms)("%s", (form) => {
 const address = (text: string): Address => parseAddress(text) ?? new Uint8Array(0);
 const [A, B] = [address("192.0.2.1"), address("2001:db8::1")];
 
+const PROXY = parseCidr("198.51.100.0/24");
+if (PROXY === undefined) throw new Error("no network");
+
 test("who has gone unnamed is looked up before anybody is turned away, and at most so often", () => {
   const clock = fakeClock();
   let asked = 0;
   const open = new Map([["192.0.2.1", 1]]);
   const connections = new Connections({
     max: 3,
-    proxies: [],
+    proxies: [PROXY],
     monotonic: () => clock.monotonic(),
     recount: () => {
       asked++;
       return open;
     },
   });
+  // Enough are open for A to have too many of them.
+  for (let n = 0; n < 10; n++) connections.opened(address("198.51.100.1"));
   for (let n = 0; n < 3; n++) expect(connections.opened(A)).toBe(true);
   for (let n = 0; n < 2; n++) connections.closed();
   expect([connections.opened(A), asked]).toEqual([true, 1]);
@@ -105,6 +110,52 @@ test("who has gone unnamed is looked up before anybody is turned away, and at mo
   expect([connections.opened(A), connections.opened(B), asked]).toEqual([false, true, 1]);
   clock.advance(LIMITS.connections_recount_ms);
   expect([connections.opened(A), asked]).toEqual([false, 2]);
+});
+
+test("a system that answers slowly is asked so rarely that the event loop is free for nine tenths of the time", () => {
+  const clock = fakeClock();
+  let asked = 0;
+  const connections = new Connections({
+    max: 3,
+    proxies: [],
+    monotonic: () => clock.monotonic(),
+    recount: () => {
+      asked++;
+      clock.advance(400);
+      return new Map([["192.0.2.1", 3]]);
+    },
+  });
+  const began = clock.monotonic();
+  let refused = 0;
+  while (clock.monotonic() - began < 40_000) {
+    if (!connections.opened(A)) {
+      refused++;
+      connections.closed();
+    }
+    clock.advance(10);
+  }
+  expect(asked).toBe(10);
+  expect(refused).toBeGreaterThan(3_000);
+});
+
+test("nobody is turned away, nor is the system asked, while no more are open in all than one address may have", () => {
+  let asked = 0;
+  const connections = new Connections({
+    max: 3,
+    proxies: [],
+    monotonic: () => 0,
+    recount: () => {
+      asked++;
+      return new Map();
+    },
+  });
+  connections.opened(B);
+  for (let n = 0; n < 100; n++) {
+    expect([connections.opened(A), connections.opened(A)]).toEqual([true, true]);
+    connections.closed();
+    connections.closed();
+  }
+  expect(asked).toBe(0);
 });
 
 test("where the system does not tell who is there, nobody is turned away", () => {
