@@ -13,6 +13,8 @@ export interface Exchange {
   /** The firm that sends it; undefined for messages of the access point itself. */
   readonly firmId: FirmId | undefined;
   readonly attempt: number;
+  /** How many attempts before it the network has answered; a fault of ours, or our own death, ended the others. */
+  readonly answers: number;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
   readonly documentTypeId: string;

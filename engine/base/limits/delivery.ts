@@ -92,10 +92,10 @@ export const DELIVERY_LIMITS = {
   due_poll_ms: 1 * SECOND_MS,
   /** Between two messages that say to other processes that there is work. */
   dispatch_announce_ms: 20,
-  /** Attempts during which a receiver's NOT_SERVICED is doubted: its recipient may have moved since our look-up. */
+  /** Answers during which a receiver's NOT_SERVICED is doubted: its recipient may have moved since our look-up. */
   doubted_attempts: 1,
   /**
-   * The same for a NOT_SERVICED that nobody signed: these attempts take an hour, in which a peer publishes a changed
+   * The same for a NOT_SERVICED that nobody signed: these answers take an hour, in which a peer publishes a changed
    * key.
    */
   doubted_unsigned_attempts: 5,

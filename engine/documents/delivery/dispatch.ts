@@ -123,6 +123,7 @@ async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outc
         documentId: taken.id,
         firmId: taken.firmId,
         attempt: taken.attempt,
+        answers: taken.answers,
         sender: taken.sender,
         receiver: taken.receiver,
         documentTypeId: taken.documentTypeId,

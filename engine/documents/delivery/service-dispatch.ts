@@ -81,6 +81,7 @@ async function transmit(ports: ServiceDispatchPorts, taken: TakenMessage): Promi
       documentId: taken.id as DocumentId,
       firmId: taken.firmId,
       attempt: taken.attempt,
+      answers: taken.answers,
       sender: taken.sender,
       receiver: taken.receiver,
       documentTypeId: taken.documentTypeId,

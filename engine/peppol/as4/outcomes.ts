@@ -73,7 +73,8 @@ export const UNJUDGED: Outcome = {
 
 /** What else is known of an exchange when its answer is judged. */
 export interface AnswerContext {
-  readonly attempt: number;
+  /** How many attempts before this one the network has answered: a fault of ours takes nobody's time to move. */
+  readonly answers: number;
   /** Whether the connection proved the peer's name: an unsigned signal is then believed to be the peer's. */
   readonly secure: boolean;
   /** Whether the answer's signer is trusted; asked only when it is not the certificate that we encrypted to. */
@@ -122,7 +123,7 @@ function outcomeOfError(answer: Extract<Answer, { readonly kind: "error" }>, con
   const believed = proven || context.secure;
   switch (answer.meaning) {
     case "not_serviced":
-      return believed && context.attempt > (proven ? LIMITS.doubted_attempts : LIMITS.doubted_unsigned_attempts)
+      return believed && context.answers >= (proven ? LIMITS.doubted_attempts : LIMITS.doubted_unsigned_attempts)
         ? {
             kind: "peer_refused",
             code: `${code} ${NOT_SERVICED}`,

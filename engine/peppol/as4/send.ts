@@ -313,7 +313,7 @@ async function judge(
       ? await ports.trust.judge(answer.signer)
       : undefined;
   const context: AnswerContext = {
-    attempt: exchange.attempt,
+    answers: exchange.answers,
     secure: result.connection.tlsVersion !== undefined,
     signerTrusted: answerVerdict?.kind === "trusted",
   };

@@ -108,6 +108,25 @@ describe("a deferred document", () => {
     expect([number, ((await stateOf(id)) as { status: string }).status]).toEqual([1, "delivered"]);
   });
 
+  test("an attempt is told how many before it the network has answered, and not those that a fault of ours ended", async () => {
+    const id = await document();
+    const seen: (readonly [number, number])[] = [];
+    for (const kind of ["internal", "peer_busy", "internal", "receipt"] as const) {
+      const told = ports(({ attempt: number, answers }) => {
+        seen.push([number, answers]);
+        return { kind };
+      });
+      await attemptOnce(told, id);
+      await makeDue(db.sql, id);
+    }
+    expect(seen).toEqual([
+      [1, 0],
+      [2, 0],
+      [3, 1],
+      [4, 1],
+    ]);
+  });
+
   test("a document for which only a place was wanting rests, and is due as long as it was before", async () => {
     const id = await document();
     const place = async (): Promise<unknown> =>

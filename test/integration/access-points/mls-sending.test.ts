@@ -319,6 +319,7 @@ test("attempts at a message that the death of its node cut use nothing of its pl
   }
   answer = () => ({ kind: "peer_busy" });
   await settle();
+  expect(handed.at(-1)?.answers).toBe(0);
   expect(await db.sql`select status, answers, faults from service_message`).toEqual([
     { status: "queued", answers: 1, faults: 0 },
   ]);

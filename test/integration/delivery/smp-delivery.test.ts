@@ -94,6 +94,7 @@ const deliver = (): Promise<Outcome> =>
       documentId: randomUUID() as DocumentId,
       firmId: randomUUID() as FirmId,
       attempt: 1,
+      answers: 0,
       sender: SENDER,
       receiver: RECEIVER,
       documentTypeId: INVOICE.documentTypeId,

@@ -82,6 +82,7 @@ async function outcomeOf(script: Script, attempt = 1): Promise<Outcome> {
       documentId: randomUUID() as DocumentId,
       firmId: randomUUID() as FirmId,
       attempt,
+      answers: attempt - 1,
       sender,
       receiver,
       documentTypeId: BILLING_CAPABILITIES[0]?.documentTypeId ?? "",

@@ -89,6 +89,7 @@ const exchange = (changes: Partial<Exchange> = {}): Exchange => ({
   documentId: randomUUID() as DocumentId,
   firmId: randomUUID() as FirmId,
   attempt: 1,
+  answers: 0,
   sender,
   receiver,
   documentTypeId: BILLING_CAPABILITIES[0]?.documentTypeId ?? "",
@@ -566,7 +567,7 @@ describe("refused", () => {
 
   test("NOT_SERVICED by a certificate of the peer's seat that is not trusted is final in no attempt", async () => {
     peer.script.push(signedError(renewed, "EBMS:0004", "PEPPOL:NOT_SERVICED"));
-    expect(await deliver(exchange({ attempt: LIMITS.doubted_unsigned_attempts + 1 }))).toMatchObject({
+    expect(await deliver(exchange({ answers: LIMITS.doubted_unsigned_attempts }))).toMatchObject({
       kind: "peer_busy",
     });
   });
@@ -613,7 +614,14 @@ describe("refused", () => {
     );
     expect(await deliver()).toMatchObject({ kind: "peer_busy", code: "EBMS:0004 PEPPOL:NOT_SERVICED" });
     expect(forgotten).toBe(1);
-    expect(await deliver(exchange({ attempt: 2 }))).toMatchObject({ kind: "peer_refused" });
+    expect(await deliver(exchange({ attempt: 2, answers: 1 }))).toMatchObject({ kind: "peer_refused" });
+  });
+
+  test("NOT_SERVICED is doubted behind any number of attempts that the network has not answered", async () => {
+    peer.script.push(signedError(them, "EBMS:0004", "PEPPOL:NOT_SERVICED"));
+    const late = exchange({ attempt: LIMITS.doubted_unsigned_attempts + 1, answers: 0 });
+    expect(await deliver(late)).toMatchObject({ kind: "peer_busy", code: "EBMS:0004 PEPPOL:NOT_SERVICED" });
+    expect(forgotten).toBe(1);
   });
 
   test.each([503, 429, 404, 413])("an answer of HTTP %d says that the message was not taken", async (status) => {

@@ -246,6 +246,7 @@ describe("an answer without a signature", () => {
           documentId: randomUUID() as DocumentId,
           firmId: randomUUID() as FirmId,
           attempt: 2,
+          answers: 1,
           sender,
           receiver,
           documentTypeId: INVOICE_TYPE,

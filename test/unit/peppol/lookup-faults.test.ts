@@ -91,6 +91,7 @@ function attempt(
       documentId: "018f6a3e-0000-7000-8000-000000000001" as DocumentId,
       firmId: "018f6a3e-0000-7000-8000-000000000002" as FirmId,
       attempt: 1,
+      answers: 0,
       sender: "0245:2020202020" as ParticipantId,
       receiver: receiver as ParticipantId,
       documentTypeId,

@@ -129,26 +129,26 @@ test("NOT_SERVICED in the form of Oxalis is understood", async () => {
   });
 });
 
-/** Attempt, line, and what the answer means for the document. */
+/** Answers before, line, and what the answer means for the document. */
 const UNSIGNED: readonly [number, "open" | "TLS", string][] = [
-  [1, "TLS", "peer_busy"],
-  [5, "TLS", "peer_busy"],
-  [6, "TLS", "peer_refused"],
-  [6, "open", "peer_busy"],
-  [10, "open", "peer_busy"],
+  [0, "TLS", "peer_busy"],
+  [4, "TLS", "peer_busy"],
+  [5, "TLS", "peer_refused"],
+  [5, "open", "peer_busy"],
+  [9, "open", "peer_busy"],
 ];
 test.each(UNSIGNED)(
-  "NOT_SERVICED that Oxalis does not sign, because it cannot decrypt, means for attempt %i on an %s line: %s",
-  async (attempt, line, kind) => {
+  "NOT_SERVICED that Oxalis does not sign, because it cannot decrypt, means after %i answers on an %s line: %s",
+  async (answers, line, kind) => {
     const answer = await answerTo("wrong-key.http");
     expect(answer).toMatchObject({ kind: "error", meaning: "not_serviced", sameCertificate: false });
-    expect(outcomeOfAnswer(answer, { attempt, secure: line === "TLS", signerTrusted: false }).kind).toBe(kind);
+    expect(outcomeOfAnswer(answer, { answers, secure: line === "TLS", signerTrusted: false }).kind).toBe(kind);
   },
 );
 
 test("NOT_SERVICED that Oxalis signs is final at the second time of asking", async () => {
   const answer = await answerTo("not-serviced.http");
   expect(
-    [1, 2].map((attempt) => outcomeOfAnswer(answer, { attempt, secure: false, signerTrusted: false }).kind),
+    [0, 1].map((answers) => outcomeOfAnswer(answer, { answers, secure: false, signerTrusted: false }).kind),
   ).toEqual(["peer_busy", "peer_refused"]);
 });
