@@ -12,6 +12,7 @@ import { NOT_SERVICED } from "../../peppol/as4/ebms-errors.js";
 import { UNJUDGED } from "../../peppol/as4/outcomes.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
 import { earlierRefusals } from "../../storage/documents/attempts.js";
+import type { EarlierRefusal } from "../../storage/documents/attempts.js";
 import { untilBack } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 
@@ -48,15 +49,16 @@ export function doubtHandover(transport: Transport, { sql, log, clock }: Handove
   };
 }
 
-/** What a handover is worth. @param refusals  codes of the earlier attempts that the peer refused. */
-export function judgeHandover(outcome: Outcome, refusals: readonly string[]): Outcome {
+/** What a handover is worth. @param refusals  the earlier attempts that were refused */
+export function judgeHandover(outcome: Outcome, refusals: readonly EarlierRefusal[]): Outcome {
   const seat = saidWith(outcome);
-  const unserved = refusals.find((code) => code.includes(NOT_SERVICED));
+  // A recipient that has moved since is served elsewhere, where what was sent in between may have arrived.
+  const unserved = refusals.find(({ code, isOvertaken }) => code.includes(NOT_SERVICED) && !isOvertaken);
   if (unserved !== undefined)
     return {
       kind: "peer_refused",
       ...seat,
-      code: unserved,
+      code: unserved.code,
       detail: "The receiving access point does not serve this recipient.",
     };
   if (refusals.length === 0) return outcome;

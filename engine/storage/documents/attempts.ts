@@ -437,14 +437,23 @@ export async function countDue(sql: Sql, limit: number): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** Codes of the ebMS errors by which the receiving access point refused earlier attempts, the latest first. */
-export async function earlierRefusals(sql: Sql, id: DocumentId): Promise<readonly string[]> {
-  const rows = await sql<{ readonly code: string }[]>`
-    select number, code from document_attempt where document_id = ${id} and outcome = 'peer_busy' and code like 'EBMS:%'
-    union all select number, code from service_attempt where message_id = ${id} and outcome = 'peer_busy'
-      and code like 'EBMS:%'
-    order by number desc`;
-  return rows.map(({ code }) => code);
+/** An attempt that a receiving access point has refused. */
+export interface EarlierRefusal {
+  /** Of its ebMS error. */
+  readonly code: string;
+  /** Whether an attempt after it may have been taken, perhaps by another access point. */
+  readonly isOvertaken: boolean;
+}
+
+/** Earlier attempts that were refused by an ebMS error, the latest first. */
+export async function earlierRefusals(sql: Sql, id: DocumentId): Promise<readonly EarlierRefusal[]> {
+  return sql<EarlierRefusal[]>`
+    with earlier as (
+      select number, outcome, code from document_attempt where document_id = ${id}
+      union all select number, outcome, code from service_attempt where message_id = ${id})
+    select code,
+      number < coalesce((select max(number) from earlier where outcome in ('unconfirmed', 'cut')), 0) as "isOvertaken"
+    from earlier where outcome = 'peer_busy' and code like 'EBMS:%' order by number desc`;
 }
 
 /** Makes a document due that waits for its next attempt. @returns false when it does not wait, or somebody is at it */

@@ -99,6 +99,23 @@ test.each<[string, readonly Outcome[], string]>([
   expect(await attempts(outcomes)).toBe(expected);
 });
 
+test.each(["unconfirmed", "cut"] as const)(
+  "a document that one access point does not serve is not rejected by a duplicate behind an attempt that is %s: another may have it",
+  async (since) => {
+    const id = await document();
+    for (const outcome of [UNSERVED, LOST, DUPLICATE]) {
+      const transport = delivery({ deliver: () => Promise.resolve(outcome) }, { sql: db.sql, log: silentLog, clock });
+      await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
+      await makeDue(db.sql, id);
+      await db.sql`update document_attempt set outcome = ${since} where document_id = ${id} and number = 2`;
+    }
+    const [row] = await db.sql`
+      select d.status, a.outcome, a.code from document as d join document_attempt as a on a.document_id = d.id
+        where d.id = ${id} order by a.number desc limit 1`;
+    expect(row).toEqual({ status: "sent", outcome: "unconfirmed", code: "EBMS:4001" });
+  },
+);
+
 test("a handover that is not believed is no exchange in the reports, and one that is believed is", async () => {
   const exchanged = async (outcomes: readonly Outcome[]): Promise<boolean> => {
     const id = await document();

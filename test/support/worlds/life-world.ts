@@ -12,6 +12,7 @@ import { isAttemptable, outboundMove } from "../../../engine/lifecycle/document.
 import type { EventKind, OutboundState, OutboundTrigger } from "../../../engine/lifecycle/document.js";
 import type { AttemptOutcome } from "../../../engine/lifecycle/attempt.js";
 import type { Outcome } from "../../../engine/peppol/transport.js";
+import type { EarlierRefusal } from "../../../engine/storage/documents/attempts.js";
 import type { Random } from "../random.js";
 
 /** How a node works. */
@@ -109,7 +110,7 @@ export class LifeWorld {
   readonly #history: Line[] = [];
   readonly #events: EventKind[] = [];
   readonly #written: AttemptOutcome[] = [];
-  readonly #refusals: string[] = [];
+  readonly #refusals: EarlierRefusal[] = [];
   readonly #received = new Map<string, number>();
   readonly #messageIds = new Set<string>();
   /** What happens later, in no order. */
@@ -261,7 +262,7 @@ export class LifeWorld {
     const [kind] = ANSWERS.find(([, own]) => (weight -= own) < 0) ?? ["internal" as const, 0];
     if (this.#deaf && !PLANLESS.has(kind as AttemptOutcome)) return { kind: "transport_failed" };
     if (kind !== "taken" && kind !== "taken_and_silent") {
-      if (kind === "peer_busy") this.#refusals.push("EBMS:0202");
+      if (kind === "peer_busy") this.#refusals.push({ code: "EBMS:0202", isOvertaken: false });
       return kind === "deferred" ? { kind, retryAfter_ms: 1_000 + this.#random.int(60_000) } : { kind };
     }
     const isRepeat = this.#received.has(this.#messageId);
