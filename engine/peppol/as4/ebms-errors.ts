@@ -94,7 +94,7 @@ export interface ReceivedError {
 }
 
 /** What stands behind a message that is named: no noun that makes something else of it, such as a "message part". */
-const NAMED_END = String.raw`(?![\w$(]|\.[\w<]|['"]? (?!ids?\b|with\b|(?:was|is|has been) |detected|received|found|rejected|\S{0,200}[@\d])[a-z])`;
+const NAMED_END = String.raw`(?![\w$(]|\.[\w<]|['"]? (?!ids?\b|with\b|(?:was|is|has been) |detected|received|found|rejected|ignored|discarded|dropped|eliminated|will be |\S{0,200}[@\d])[a-z])`;
 
 /** Duplicates by their name: words, an exception or a code, not who looks for them in a trace, wherever that is cut. */
 const DUPLICATE_NAMED: readonly RegExp[] = [
@@ -109,7 +109,7 @@ const DUPLICATE_NAMED: readonly RegExp[] = [
  * of whose number the receiver may have another.
  */
 const ALREADY_THERE =
-  /\b(?:(?:message|transmission)(?:[ -]?id(?:entifier)?)?|instance[ -]?id(?:entifier)?)(?: with [^\n]{0,200}?id(?:entifier)?\b)?:?(?: ['"][^'"]{0,400}['"]| (?=\S{0,200}[@\d])\S{1,400}(?!\S))?,? (?:(?:was|is|has|had) )?already (?:been )?(?:received|processed|handled)/i;
+  /\b(?:(?:(?:user ?)?message|transmission)(?:[ -]?id(?:entifier)?)?|instance[ -]?id(?:entifier)?)(?: with [^\n]{0,200}?id(?:entifier)?\b)?:?(?:[ =](?:['"][^'"]{0,400}['"]|(?=\S{0,200}[@\d])\S{1,400}(?!\S)))?,? (?:(?:was|is|has|had) )?(?:been already|already|already been) (?:received|processed|handled)/i;
 /** Of whoever could not find out, or found out the contrary. */
 const UNSURE =
   /\b(?:check|look|search|quer|detection|fail|unable|cannot|could|unavailable|time[ds]? ?out|while|whether|not a\b|no\b)/i;

@@ -193,6 +193,11 @@ test.each([
   "Duplicate MessageId detected",
   "Message a0@kurier was already received",
   "Document with instance identifier 'a0' was already received",
+  "UserMessage with ID 'a0@kurier' has already been received",
+  "The message has been already received",
+  "A message with MessageId=a0@kurier was already received",
+  "Duplicate message ignored",
+  "Duplicate message will be discarded",
 ])("EBMS:0004 with the words %s names our message, and is a duplicate", (words) => {
   expect(meaningOf(received("EBMS:0004", { detail: words }))).toBe("duplicate");
 });
