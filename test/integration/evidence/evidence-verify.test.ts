@@ -319,8 +319,9 @@ describe("in a bucket", () => {
       async () =>
         (await db.sql`select 1 from document_attempt where document_id = ${id} and outcome is not null`).length === 1,
     );
+    // The receiver is this engine, too, and refuses for now what it cannot prove.
     expect((await db.sql`select outcome from document_attempt where document_id = ${id}`)[0]).toEqual({
-      outcome: "unconfirmed",
+      outcome: "peer_busy",
     });
     expect((await db.sql`select 1 from evidence where document_id = ${id}`).length).toBe(0);
     s3.failing = 0;
