@@ -108,7 +108,7 @@ export const EVIDENCE_NOT_STORED = {
   isOurs: true,
 } as const satisfies Outcome;
 
-/** Who has said that the message was not taken. */
+/** Outcomes by which nobody has the message. */
 const NOT_TAKEN: ReadonlySet<AttemptOutcome> = new Set(["transport_failed", "peer_busy", "peer_refused"]);
 
 /**

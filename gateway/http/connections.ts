@@ -1,6 +1,6 @@
 /**
  * How many connections each address has open to a listener, and which are one too many. A form that does not know who
- * has gone counts those that came, and asks the system before it turns anybody away.
+ * has gone counts those that came, and asks the system before it turns somebody away, as often as it has time for that.
  */
 import { addressGroup, inCidr } from "../../engine/base/addresses.js";
 import type { Address, Cidr } from "../../engine/base/addresses.js";

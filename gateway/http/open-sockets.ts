@@ -37,11 +37,13 @@ export function openSockets(port: number): ReadonlyMap<string, number> | undefin
  * the inode.
  */
 export function countRows(text: string, port: number, found: Map<string, number>): void {
-  const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  for (const row of text.split("\n")) {
-    const [, here, there, state, , , , , , inode] = row.trim().split(/\s+/, 10);
-    if (here?.endsWith(end) !== true || there === undefined || state !== OPEN || inode === NO_INODE) continue;
-    const group = addressGroup(addressOfBytes(bytesOf(there.slice(0, there.indexOf(":")))));
+  const here = `[0-9A-F]+:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const rows = new RegExp(
+    String.raw`^ *\d+: ${here} ([0-9A-F]+):[0-9A-F]+ ${OPEN} +(?:\S+ +){5}(?!${NO_INODE} )`,
+    "gm",
+  );
+  for (const [, there = ""] of text.matchAll(rows)) {
+    const group = addressGroup(addressOfBytes(bytesOf(there)));
     found.set(group, (found.get(group) ?? 0) + 1);
   }
 }

@@ -93,12 +93,12 @@ export const DELIVERY_LIMITS = {
   /** Between two messages that say to other processes that there is work. */
   dispatch_announce_ms: 20,
   /** Answers during which a receiver's NOT_SERVICED is doubted: its recipient may have moved since our look-up. */
-  doubted_attempts: 1,
+  doubted_answers: 1,
   /**
    * The same for a NOT_SERVICED that nobody signed: these answers take an hour, in which a peer publishes a changed
    * key.
    */
-  doubted_unsigned_attempts: 5,
+  doubted_unsigned_answers: 5,
   /**
    * A receiver that answers later than this is not prepared for: who is ready would wait, and hold what others need.
    */

@@ -104,12 +104,20 @@ const DUPLICATE_NAMED: readonly RegExp[] = [
   /(?<![\w$.(])duplicatemessage(?![\w$(]|\.[\w<])/i,
   /message (?:is|was|has been determined to be) (?:a )?duplicate/i,
 ];
+const ID = "id(?:entifier)?";
+/** What errors call our message: itself, its id, or the instance id of its envelope. */
+const MESSAGE = String.raw`(?:(?:(?:user ?)?message|transmission)(?:[ -]?${ID})?|instance[ -]?${ID})`;
+/** An id that stands behind that: in quotes, or a word with a digit or an @ in it. */
+const ITS_ID = String.raw`[ =](?:['"][^'"]{0,400}['"]|(?=\S{0,200}[@\d])\S{1,400}(?!\S))`;
 /**
  * A message that is there already, by itself or by its id: not its body or header, which is read once, and no invoice,
  * of whose number the receiver may have another.
  */
-const ALREADY_THERE =
-  /\b(?:(?:(?:user ?)?message|transmission)(?:[ -]?id(?:entifier)?)?|instance[ -]?id(?:entifier)?)(?: with [^\n]{0,200}?id(?:entifier)?\b)?:?(?:[ =](?:['"][^'"]{0,400}['"]|(?=\S{0,200}[@\d])\S{1,400}(?!\S)))?,? (?:(?:was|is|has|had) )?(?:been already|already|already been) (?:received|processed|handled)/i;
+const ALREADY_THERE = new RegExp(
+  String.raw`\b${MESSAGE}(?: with [^\n]{0,200}?${ID}\b)?:?(?:${ITS_ID})?,? ` +
+    "(?:(?:was|is|has|had) )?(?:been already|already|already been) (?:received|processed|handled)",
+  "i",
+);
 /** Of whoever could not find out, or found out the contrary. */
 const UNSURE =
   /\b(?:check|look|search|quer|detection|fail|unable|cannot|could|unavailable|time[ds]? ?out|while|whether|not a\b|no\b)/i;

@@ -123,7 +123,7 @@ function outcomeOfError(answer: Extract<Answer, { readonly kind: "error" }>, con
   const believed = proven || context.secure;
   switch (answer.meaning) {
     case "not_serviced":
-      return believed && context.answers >= (proven ? LIMITS.doubted_attempts : LIMITS.doubted_unsigned_attempts)
+      return believed && context.answers >= (proven ? LIMITS.doubted_answers : LIMITS.doubted_unsigned_answers)
         ? {
             kind: "peer_refused",
             code: `${code} ${NOT_SERVICED}`,

@@ -567,7 +567,7 @@ describe("refused", () => {
 
   test("NOT_SERVICED by a certificate of the peer's seat that is not trusted is final in no attempt", async () => {
     peer.script.push(signedError(renewed, "EBMS:0004", "PEPPOL:NOT_SERVICED"));
-    expect(await deliver(exchange({ answers: LIMITS.doubted_unsigned_attempts }))).toMatchObject({
+    expect(await deliver(exchange({ answers: LIMITS.doubted_unsigned_answers }))).toMatchObject({
       kind: "peer_busy",
     });
   });
@@ -619,7 +619,7 @@ describe("refused", () => {
 
   test("NOT_SERVICED is doubted behind any number of attempts that the network has not answered", async () => {
     peer.script.push(signedError(them, "EBMS:0004", "PEPPOL:NOT_SERVICED"));
-    const late = exchange({ attempt: LIMITS.doubted_unsigned_attempts + 1, answers: 0 });
+    const late = exchange({ attempt: LIMITS.doubted_unsigned_answers + 1, answers: 0 });
     expect(await deliver(late)).toMatchObject({ kind: "peer_busy", code: "EBMS:0004 PEPPOL:NOT_SERVICED" });
     expect(forgotten).toBe(1);
   });
