@@ -100,6 +100,8 @@ function connectionOptions(url: string): ConnectionOptions {
     reconnectJitter: LIMITS.stream_backoff_first_ms,
     pingInterval: LIMITS.stream_ack_wait_ms / 8,
     maxPingOut: 2,
+    // Where a request was made is in no log of ours, and to note it costs as much as all the rest of a request.
+    noAsyncTraces: true,
   };
 }
 
