@@ -1,20 +1,13 @@
 /** The RSA of AS4 messages and nothing else: what bounds every exchange from above. */
-import {
-  constants,
-  createPrivateKey,
-  privateDecrypt,
-  publicEncrypt,
-  randomBytes,
-  sign,
-  verify,
-  X509Certificate,
-} from "node:crypto";
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 
 import { systemClock } from "../engine/base/clock.js";
+import { childEnvironment } from "../engine/base/config.js";
 import { loadDevelopmentKeys } from "../engine/peppol/pki/development.js";
 import { wrapPrivateKey } from "../validators/wss/keys.js";
-import type { BenchOptions } from "./runner.js";
 
 /** The key of an access point, RSA-2048. */
 export interface AccessPointKey {
@@ -35,9 +28,6 @@ export async function accessPointKey(folder: string): Promise<AccessPointKey> {
   };
 }
 
-/** How long RSA alone runs each time. */
-const LIMIT_S = { tiny: 0.1, full: 3 };
-
 /** Runs a step for so long and says how many a second. */
 export async function rate(seconds: number, step: () => Promise<unknown> | void): Promise<number> {
   const start = systemClock.monotonic();
@@ -49,53 +39,41 @@ export async function rate(seconds: number, step: () => Promise<unknown> | void)
   return count / ((systemClock.monotonic() - start) / 1_000);
 }
 
-/**
- * Exchanges a second that one core could make if an exchange were its RSA operations alone.
- * `inbound`: decrypt the key, verify the signature, sign the receipt. `exchange`: the sender's side too, signing the
- * message, encrypting the key, verifying the receipt.
- */
-function rsaLimit(seconds: number, own: AccessPointKey, side: "inbound" | "exchange"): Promise<number> {
-  const key = createPrivateKey(own.pem);
-  const { publicKey } = new X509Certificate(own.certificate);
-  const octets = randomBytes(1_024);
-  const padding = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: "sha256" };
-  const contentKey = randomBytes(16);
-  const wrapped = publicEncrypt({ key: publicKey, ...padding }, contentKey);
-  const signature = sign("sha256", octets, key);
-  const signs = (): void => {
-    sign("sha256", octets, key);
-  };
-  const verifies = (): void => {
-    if (!verify("sha256", octets, publicKey, signature)) throw new Error("the signature does not hold");
-  };
-  const decrypts = (): void => {
-    privateDecrypt({ key, ...padding }, wrapped);
-  };
-  const encrypts = (): void => {
-    publicEncrypt({ key: publicKey, ...padding }, contentKey);
-  };
-  const steps = {
-    inbound: [decrypts, verifies, signs],
-    exchange: [signs, encrypts, decrypts, verifies, signs, verifies],
-  }[side];
-  return rate(seconds, () => {
-    for (const step of steps) step();
-  });
-}
+/** Sides of an exchange: `inbound` decrypts the key, verifies and signs the receipt; `exchange` is both sides. */
+export type ExchangeSide = "inbound" | "exchange";
 
 /**
- * The limit as it was beside a step: measured right before it and right after it, because what a processor of a shared
- * host makes of RSA changes by a third within minutes.
- * @returns what the step came to, and the mean of the two
+ * Does a step, and finds meanwhile how many exchanges a second one core could make if an exchange were its RSA
+ * operations alone. A process of its own makes some all along the step and counts them by its processor time, because
+ * what a processor of a shared host makes of RSA changes by a third within seconds.
+ * @param folder  a development PKI, whose access point's key is used
+ * @returns what the step came to, and the limit
+ * @throws Error when that process ends too early
  */
 export async function besideRsaLimit<T>(
-  { tiny }: Pick<BenchOptions, "tiny">,
-  own: AccessPointKey,
-  side: "inbound" | "exchange",
+  folder: string,
+  side: ExchangeSide,
   step: () => Promise<T>,
 ): Promise<{ readonly result: T; readonly limit: number }> {
-  const measured = (): Promise<number> => rsaLimit(tiny ? LIMIT_S.tiny : LIMIT_S.full, own, side);
-  const before = await measured();
-  const result = await step();
-  return { result, limit: (before + (await measured())) / 2 };
+  const child = fork(fileURLToPath(new URL("./peers/rsa-alone.js", import.meta.url)), [folder, side], {
+    env: childEnvironment(),
+    execArgv: [],
+  });
+  const ended = new Promise<never>((_, reject) => {
+    child.once("exit", () => {
+      reject(new Error("the process that measures RSA alone has ended"));
+    });
+  });
+  // Told to whoever waits for a number, and to nobody at the end.
+  ended.catch(() => undefined);
+  const told = async (): Promise<number> => Number((await Promise.race([once(child, "message"), ended]))[0]);
+  try {
+    await told();
+    const result = await step();
+    const limit = told();
+    child.send("limit");
+    return { result, limit: await limit };
+  } finally {
+    child.kill("SIGKILL");
+  }
 }

@@ -6,7 +6,7 @@ import type { Source } from "../sources.js";
 
 /** Files that a program starts or loads by name. */
 const ENTRIES =
-  /^(gateway\/(cli|start\/worker)|validators\/worker|validators\/ubl\/generate|bench\/peers\/((uws|fastify)-insert|event-receiver)|bench\/hostile\/clients)\.ts$/;
+  /^(gateway\/(cli|start\/worker)|validators\/worker|validators\/ubl\/generate|bench\/peers\/((uws|fastify)-insert|event-receiver|rsa-alone)|bench\/hostile\/clients)\.ts$/;
 
 const isExported = (node: ts.Node): boolean =>
   ts.canHaveModifiers(node) && ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true;
