@@ -75,6 +75,8 @@ export interface Outcome {
   readonly code?: string;
   /** One sentence for the operator, without text of the peer or the document. */
   readonly detail?: string;
+  /** When the metadata came that named the access point; undefined where the operator's own routes did. */
+  readonly lookedUpAt?: Instant;
   /** Whether something of ours failed, so that no answer of the network is used up. @default for `internal` alone */
   readonly isOurs?: boolean;
   /** Whether a fault of ours stays for ever, so that no other try is made. @default it is repaired */

@@ -318,11 +318,14 @@ async function judge(
     signerTrusted: answerVerdict?.kind === "trusted",
   };
   return {
-    outcome: named(outcomeOfAnswer(answer, context)),
+    outcome: { ...named(outcomeOfAnswer(answer, context)), ...lookedUpOf(endpoint) },
     answer,
     ...(answerVerdict === undefined ? {} : { answerVerdict }),
   };
 }
+
+const lookedUpOf = ({ metadata }: Endpoint): Pick<Outcome, "lookedUpAt"> =>
+  metadata === undefined ? {} : { lookedUpAt: metadata.fetchedAt };
 
 const seatOf = ({ certificate }: Endpoint): Pick<Outcome, "peerSeat"> => {
   const peerSeat = commonName(certificate);

@@ -441,19 +441,21 @@ export async function countDue(sql: Sql, limit: number): Promise<number> {
 export interface EarlierRefusal {
   /** Of its ebMS error. */
   readonly code: string;
+  readonly answeredAt: Instant;
   /** Whether an attempt after it may have been taken, perhaps by another access point. */
   readonly isOvertaken: boolean;
 }
 
 /** Earlier attempts that were refused by an ebMS error, the latest first. */
 export async function earlierRefusals(sql: Sql, id: DocumentId): Promise<readonly EarlierRefusal[]> {
-  return sql<EarlierRefusal[]>`
+  const rows = await sql<(Omit<EarlierRefusal, "answeredAt"> & { readonly finished_at: Date })[]>`
     with earlier as (
-      select number, outcome, code from document_attempt where document_id = ${id}
-      union all select number, outcome, code from service_attempt where message_id = ${id})
-    select code,
+      select number, outcome, code, finished_at from document_attempt where document_id = ${id}
+      union all select number, outcome, code, finished_at from service_attempt where message_id = ${id})
+    select code, finished_at,
       number < coalesce((select max(number) from earlier where outcome in ('unconfirmed', 'cut')), 0) as "isOvertaken"
     from earlier where outcome = 'peer_busy' and code like 'EBMS:%' order by number desc`;
+  return rows.map(({ finished_at, ...row }) => ({ ...row, answeredAt: finished_at.getTime() }));
 }
 
 /** Makes a document due that waits for its next attempt. @returns false when it does not wait, or somebody is at it */

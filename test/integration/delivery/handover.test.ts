@@ -99,6 +99,26 @@ test.each<[string, readonly Outcome[], string]>([
   expect(await attempts(outcomes)).toBe(expected);
 });
 
+const FINALLY_UNSERVED: Outcome = { kind: "peer_refused", code: "EBMS:0004 PEPPOL:NOT_SERVICED" };
+const [BEFORE, SINCE] = [Date.parse("2026-01-01"), Date.parse("2100-01-01")];
+
+test.each<[string, readonly Outcome[], string]>([
+  ["by the first such answer, whatever was answered before", [GATEWAY, LOST, REFUSED, FINALLY_UNSERVED], "sent"],
+  ["by one that followed no look-up since", [UNSERVED, { ...FINALLY_UNSERVED, lookedUpAt: BEFORE }], "queued"],
+  ["by a duplicate that followed no look-up since", [UNSERVED, { ...DUPLICATE, lookedUpAt: BEFORE }], "sent"],
+])("NOT_SERVICED rejects no document %s: its recipient may have moved", async (_, outcomes, status) => {
+  const last = outcomes.at(-1)?.kind === "peer_refused" ? `peer_busy ${UNSERVED.code}` : "unconfirmed EBMS:4001";
+  expect(await attempts(outcomes)).toBe(`${status} : ${last}`);
+});
+
+test.each<[string, readonly Outcome[]]>([
+  ["by the operator's own route", [UNSERVED, FINALLY_UNSERVED]],
+  ["by a look-up since", [UNSERVED, { ...FINALLY_UNSERVED, lookedUpAt: SINCE }]],
+  ["by a look-up since, which the peer calls a duplicate", [UNSERVED, { ...DUPLICATE, lookedUpAt: SINCE }]],
+])("NOT_SERVICED rejects a document when it is said again to what was sent %s", async (_, outcomes) => {
+  expect(await attempts(outcomes)).toBe(`rejected : peer_refused ${UNSERVED.code}`);
+});
+
 test.each(["unconfirmed", "cut"] as const)(
   "a document that one access point does not serve is not rejected by a duplicate behind an attempt that is %s: another may have it",
   async (since) => {
@@ -165,18 +185,25 @@ test("earlier attempts that a restart of the database keeps from being read are 
   expect([row, tries]).toEqual([{ status: "delivered" }, 2]);
 });
 
-test("where the earlier attempts cannot be read the document was sent, and is tried again", async () => {
+test.each<[string, Outcome, Readonly<Record<string, string>>]>([
+  ["a duplicate was sent", DUPLICATE, { status: "sent", outcome: "unconfirmed", code: "UNJUDGED" }],
+  [
+    "NOT_SERVICED is not rejected",
+    FINALLY_UNSERVED,
+    { status: "queued", outcome: "peer_busy", code: "EBMS:0004 PEPPOL:NOT_SERVICED" },
+  ],
+])("where the earlier attempts cannot be read %s, and is tried again", async (_, outcome, expected) => {
   const other = await freshDatabase();
   await other.sql`alter table service_attempt rename to hidden`;
   const id = await document();
   const transport = doubtHandover(
-    { deliver: () => Promise.resolve(DUPLICATE) },
+    { deliver: () => Promise.resolve(outcome) },
     { sql: other.sql, log: silentLog, clock },
   );
   await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
   const [row] = await db.sql`
     select d.status, a.outcome, a.code, d.next_attempt_at is not null as again from document as d
       join document_attempt as a on a.document_id = d.id where d.id = ${id}`;
-  expect(row).toEqual({ status: "sent", outcome: "unconfirmed", code: "UNJUDGED", again: true });
+  expect(row).toEqual({ ...expected, again: true });
   await other.drop();
 });

@@ -614,7 +614,7 @@ describe("refused", () => {
     );
     expect(await deliver()).toMatchObject({ kind: "peer_busy", code: "EBMS:0004 PEPPOL:NOT_SERVICED" });
     expect(forgotten).toBe(1);
-    expect(await deliver(exchange({ attempt: 2, answers: 1 }))).toMatchObject({ kind: "peer_refused" });
+    expect(await deliver(exchange({ attempt: 2, answers: 1 }))).toMatchObject({ kind: "peer_refused", lookedUpAt: 7 });
   });
 
   test("NOT_SERVICED is doubted behind any number of attempts that the network has not answered", async () => {
