@@ -75,6 +75,8 @@ export interface Outcome {
   readonly code?: string;
   /** One sentence for the operator, without text of the peer or the document. */
   readonly detail?: string;
+  /** The message had gone out whole before in this attempt, so that it may have been taken then. @default it had not */
+  readonly isRepeated?: true;
   /** When the metadata came that named the access point; undefined where the operator's own routes did. */
   readonly lookedUpAt?: Instant;
   /** Whether something of ours failed, so that no answer of the network is used up. @default for `internal` alone */

@@ -58,9 +58,13 @@ export function doubtHandover(transport: Transport, { sql, log, clock }: Handove
 /** What a handover is worth. @param refusals  the earlier attempts that were refused */
 export function judgeHandover(outcome: Outcome, refusals: readonly EarlierRefusal[]): Outcome {
   const seat = saidWith(outcome);
-  // A recipient that has moved since is served elsewhere, where what was sent in between may have arrived.
+  // A recipient that has moved is served elsewhere, where whatever was sent beside that may have arrived.
   const unserved = refusals.find(
-    (refusal) => isUnserved(refusal) && !refusal.isOvertaken && isLookedUpSince(refusal, outcome),
+    (refusal) =>
+      isUnserved(refusal) &&
+      !refusal.mayHaveArrived &&
+      outcome.isRepeated === undefined &&
+      isLookedUpSince(refusal, outcome),
   );
   if (unserved !== undefined)
     return {

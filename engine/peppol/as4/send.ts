@@ -318,7 +318,11 @@ async function judge(
     signerTrusted: answerVerdict?.kind === "trusted",
   };
   return {
-    outcome: { ...named(outcomeOfAnswer(answer, context)), ...lookedUpOf(endpoint) },
+    outcome: {
+      ...named(outcomeOfAnswer(answer, context)),
+      ...lookedUpOf(endpoint),
+      ...(result.isRepeated === undefined ? {} : { isRepeated: result.isRepeated }),
+    },
     answer,
     ...(answerVerdict === undefined ? {} : { answerVerdict }),
   };

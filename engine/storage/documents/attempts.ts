@@ -442,8 +442,8 @@ export interface EarlierRefusal {
   /** Of its ebMS error. */
   readonly code: string;
   readonly answeredAt: Instant;
-  /** Whether an attempt after it may have been taken, perhaps by another access point. */
-  readonly isOvertaken: boolean;
+  /** Whether another attempt before this may have been taken, perhaps by another access point. */
+  readonly mayHaveArrived: boolean;
 }
 
 /** Earlier attempts that were refused by an ebMS error, the latest first. */
@@ -453,7 +453,7 @@ export async function earlierRefusals(sql: Sql, id: DocumentId): Promise<readonl
       select number, outcome, code, finished_at from document_attempt where document_id = ${id}
       union all select number, outcome, code, finished_at from service_attempt where message_id = ${id})
     select code, finished_at,
-      number < coalesce((select max(number) from earlier where outcome in ('unconfirmed', 'cut')), 0) as "isOvertaken"
+      exists (select from earlier where outcome in ('unconfirmed', 'cut')) as "mayHaveArrived"
     from earlier where outcome = 'peer_busy' and code like 'EBMS:%' order by number desc`;
   return rows.map(({ finished_at, ...row }) => ({ ...row, answeredAt: finished_at.getTime() }));
 }

@@ -99,6 +99,14 @@ test.each<[string, readonly Outcome[], string]>([
   expect(await attempts(outcomes)).toBe(expected);
 });
 
+test.each<[string, readonly Outcome[]]>([
+  ["to what went out twice in one attempt", [UNSERVED, { ...DUPLICATE, isRepeated: true }]],
+  ["where an attempt before that was lost", [LOST, UNSERVED, DUPLICATE]],
+  ["where an attempt behind that was lost", [UNSERVED, LOST, DUPLICATE]],
+])("NOT_SERVICED rejects no document by a duplicate %s: another access point may have it", async (_, outcomes) => {
+  expect(await attempts(outcomes)).toBe("sent : unconfirmed EBMS:4001");
+});
+
 const FINALLY_UNSERVED: Outcome = { kind: "peer_refused", code: "EBMS:0004 PEPPOL:NOT_SERVICED" };
 const [BEFORE, SINCE] = [Date.parse("2026-01-01"), Date.parse("2100-01-01")];
 
@@ -119,15 +127,18 @@ test.each<[string, readonly Outcome[]]>([
   expect(await attempts(outcomes)).toBe(`rejected : peer_refused ${UNSERVED.code}`);
 });
 
-test.each(["unconfirmed", "cut"] as const)(
-  "a document that one access point does not serve is not rejected by a duplicate behind an attempt that is %s: another may have it",
-  async (since) => {
+test.each([1, 2])(
+  "a document that one access point does not serve is not rejected by a duplicate where attempt %i was cut: another may have it",
+  async (cut) => {
     const id = await document();
-    for (const outcome of [UNSERVED, LOST, DUPLICATE]) {
+    const outcomes = [UNSERVED, DUPLICATE];
+    outcomes.splice(cut - 1, 0, NOT_TAKEN);
+    for (const outcome of outcomes) {
       const transport = delivery({ deliver: () => Promise.resolve(outcome) }, { sql: db.sql, log: silentLog, clock });
       await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
       await makeDue(db.sql, id);
-      await db.sql`update document_attempt set outcome = ${since} where document_id = ${id} and number = 2`;
+      await db.sql`
+        update document_attempt set outcome = 'cut' where document_id = ${id} and outcome = 'transport_failed'`;
     }
     const [row] = await db.sql`
       select d.status, a.outcome, a.code from document as d join document_attempt as a on a.document_id = d.id

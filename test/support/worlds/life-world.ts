@@ -262,7 +262,7 @@ export class LifeWorld {
     const [kind] = ANSWERS.find(([, own]) => (weight -= own) < 0) ?? ["internal" as const, 0];
     if (this.#deaf && !PLANLESS.has(kind as AttemptOutcome)) return { kind: "transport_failed" };
     if (kind !== "taken" && kind !== "taken_and_silent") {
-      if (kind === "peer_busy") this.#refusals.push({ code: "EBMS:0202", answeredAt: this.now, isOvertaken: false });
+      if (kind === "peer_busy") this.#refusals.push({ code: "EBMS:0202", answeredAt: this.now, mayHaveArrived: false });
       return kind === "deferred" ? { kind, retryAfter_ms: 1_000 + this.#random.int(60_000) } : { kind };
     }
     const isRepeat = this.#received.has(this.#messageId);

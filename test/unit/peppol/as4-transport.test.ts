@@ -487,18 +487,28 @@ describe("transmitted, but the answer cannot be judged", () => {
 });
 
 describe("a repeat of a message that had gone out whole", () => {
+  beforeEach(() => {
+    const first = http;
+    http = {
+      ...first,
+      request: async (call) => {
+        const result = await first.request(call);
+        return result.kind === "response" ? { ...result, isRepeated: true } : result;
+      },
+    };
+  });
+
+  test("a duplicate says that it answers a repeat, and one that answers the first message does not", async () => {
+    peer.script.push(signedError(them, "EBMS:4001"), signedError(them, "EBMS:4001"));
+    expect(await deliver()).toMatchObject({ kind: "already_handed_over", isRepeated: true });
+    http = createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] } });
+    expect((await deliver()).isRepeated).toBeUndefined();
+  });
+
   test.each(["judged", "not judged"])(
     "a busy peer's answer to it, %s, says nothing of the first: it may be there",
     async (how) => {
       peer.script.push(answer(503, "text/html", "<html>"));
-      const first = http;
-      http = {
-        ...first,
-        request: async (call) => {
-          const result = await first.request(call);
-          return result.kind === "response" ? { ...result, isRepeated: true } : result;
-        },
-      };
       const { build, judge } = as4Jobs(inThread);
       const fails: typeof judge = () => Promise.reject(new PoolBusy("small"));
       const outcome = await deliver(exchange(), undefined, undefined, inThread, {
