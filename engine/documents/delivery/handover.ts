@@ -12,7 +12,7 @@
 import type { Clock } from "../../base/clock.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
-import { NOT_SERVICED } from "../../peppol/as4/ebms-errors.js";
+import { NOT_SERVICED, UNPROVEN } from "../../peppol/as4/ebms-errors.js";
 import { UNJUDGED } from "../../peppol/as4/outcomes.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
 import { earlierRefusals } from "../../storage/documents/attempts.js";
@@ -62,6 +62,7 @@ export function judgeHandover(outcome: Outcome, refusals: readonly EarlierRefusa
   const unserved = refusals.find(
     (refusal) =>
       isUnserved(refusal) &&
+      !refusal.code.endsWith(UNPROVEN) &&
       !refusal.mayHaveArrived &&
       outcome.isRepeated === undefined &&
       isLookedUpSince(refusal, outcome),

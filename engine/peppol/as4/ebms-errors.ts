@@ -81,6 +81,8 @@ export const isEbmsErrorCode = (code: string): code is EbmsErrorCode => Object.h
  * errorDetail of EBMS:0004 for a recipient we do not serve. @source Peppol AS4 Profile 2.0.3; design/as4.md section 2
  */
 export const NOT_SERVICED = "PEPPOL:NOT_SERVICED";
+/** Stands behind that in the code of an attempt where nobody has proved who says so. */
+export const UNPROVEN = "UNPROVEN";
 
 /** One eb:Error as received. Texts are the peer's: compare them, never show them to a client. */
 export interface ReceivedError {

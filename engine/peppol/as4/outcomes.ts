@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../base/limits.js";
 import type { Answer } from "./messages.js";
-import { NOT_SERVICED } from "./ebms-errors.js";
+import { NOT_SERVICED, UNPROVEN } from "./ebms-errors.js";
 import type { HttpFault } from "../network/http.js";
 import type { Outcome } from "../transport.js";
 
@@ -122,14 +122,16 @@ function outcomeOfError(answer: Extract<Answer, { readonly kind: "error" }>, con
   const proven = isProven(answer, context);
   const believed = proven || context.secure;
   switch (answer.meaning) {
-    case "not_serviced":
+    case "not_serviced": {
+      const unserved = proven ? `${code} ${NOT_SERVICED}` : `${code} ${NOT_SERVICED} ${UNPROVEN}`;
       return believed && context.answers >= (proven ? LIMITS.doubted_answers : LIMITS.doubted_unsigned_answers)
         ? {
             kind: "peer_refused",
-            code: `${code} ${NOT_SERVICED}`,
+            code: unserved,
             detail: "The receiving access point does not serve this recipient.",
           }
-        : { ...busy, code: `${code} ${NOT_SERVICED}` };
+        : { ...busy, code: unserved };
+    }
     case "permanent":
       return believed
         ? { kind: "peer_refused", code, detail: "The receiving access point refuses the message." }

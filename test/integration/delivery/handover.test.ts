@@ -107,6 +107,11 @@ test.each<[string, readonly Outcome[]]>([
   expect(await attempts(outcomes)).toBe("sent : unconfirmed EBMS:4001");
 });
 
+test("NOT_SERVICED that is not signed rejects no document by a duplicate behind it: it is doubted for longer than that", async () => {
+  const unproven: Outcome = { ...UNSERVED, code: "EBMS:0004 PEPPOL:NOT_SERVICED UNPROVEN" };
+  expect(await attempts([unproven, DUPLICATE])).toBe("sent : unconfirmed EBMS:4001");
+});
+
 const FINALLY_UNSERVED: Outcome = { kind: "peer_refused", code: "EBMS:0004 PEPPOL:NOT_SERVICED" };
 const [BEFORE, SINCE] = [Date.parse("2026-01-01"), Date.parse("2100-01-01")];
 

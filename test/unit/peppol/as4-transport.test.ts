@@ -579,6 +579,7 @@ describe("refused", () => {
     peer.script.push(signedError(renewed, "EBMS:0004", "PEPPOL:NOT_SERVICED"));
     expect(await deliver(exchange({ answers: LIMITS.doubted_unsigned_answers }))).toMatchObject({
       kind: "peer_busy",
+      code: "EBMS:0004 PEPPOL:NOT_SERVICED UNPROVEN",
     });
   });
 
