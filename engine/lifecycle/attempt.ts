@@ -21,6 +21,12 @@ export const ATTEMPT_OUTCOMES = [
 ] as const;
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
+/**
+ * Stands behind the code of an attempt whose answer holds an error of ebMS and could not be judged: the message may
+ * have been refused.
+ */
+export const WITH_ERROR = "WITH_ERROR";
+
 /** What is written of an attempt: its outcome, or `cut` where its process died before there was one. */
 export const RECORDED_OUTCOMES = [...ATTEMPT_OUTCOMES, "cut"] as const;
 export type RecordedOutcome = (typeof RECORDED_OUTCOMES)[number];

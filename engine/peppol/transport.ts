@@ -2,6 +2,7 @@
 import type { Instant } from "../base/clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
+import { WITH_ERROR } from "../lifecycle/attempt.js";
 import type { AttemptOutcome } from "../lifecycle/attempt.js";
 import type { OutboundTrigger } from "../lifecycle/document.js";
 import type { NewEvidence } from "../storage/evidence/evidence.js";
@@ -120,7 +121,7 @@ const NOT_TAKEN: ReadonlySet<AttemptOutcome> = new Set(["transport_failed", "pee
  * refused it may call a duplicate the next time, which a refusal that was forgotten would make a delivery.
  */
 export function withoutEvidence({ evidence: _, ...outcome }: Outcome): Outcome {
-  const { kind, peerSeat, detail } = outcome;
+  const { kind, code, peerSeat, detail } = outcome;
   if (NOT_TAKEN.has(kind))
     return {
       ...outcome,
@@ -128,7 +129,11 @@ export function withoutEvidence({ evidence: _, ...outcome }: Outcome): Outcome {
       detail: [detail, EVIDENCE_NOT_STORED.detail].filter((part) => part !== undefined).join(" "),
       isOurs: true,
     };
-  return { ...EVIDENCE_NOT_STORED, ...(peerSeat === undefined ? {} : { peerSeat }) };
+  return {
+    ...EVIDENCE_NOT_STORED,
+    ...(code?.endsWith(WITH_ERROR) === true ? { code: `${EVIDENCE_NOT_STORED.code} ${WITH_ERROR}` } : {}),
+    ...(peerSeat === undefined ? {} : { peerSeat }),
+  };
 }
 
 /** A way to other access points: AS4 over the network, or the loopback of a sandbox. */

@@ -79,7 +79,7 @@ export function judgeHandover(outcome: Outcome, refusals: readonly EarlierRefusa
     kind: "unconfirmed",
     ...seat,
     ...(outcome.code === undefined ? {} : { code: outcome.code }),
-    detail: "The receiving access point has refused the message before, and calls it a duplicate now.",
+    detail: "The receiving access point has answered the message with an error before, and calls it a duplicate now.",
   };
 }
 

@@ -298,6 +298,9 @@ export type Answer =
   /** No answer that could be read (EBMS:0301), or one that does not prove this message (EBMS:0302). */
   | { readonly kind: "unconfirmed"; readonly error: "EBMS:0301" | "EBMS:0302"; readonly reason: string };
 
+/** Why an answer is unconfirmed that is about another message than ours. */
+export const OTHER_MESSAGE = "other_message";
+
 /** Judges the body of the HTTP response to a user message. @source design/as4.md section 18 step 11 */
 export async function readAnswer(
   body: Buffer,
@@ -327,7 +330,7 @@ function judgeReceipt(
 ): Answer {
   const invalid = (reason: string): Answer => ({ kind: "unconfirmed", error: "EBMS:0302", reason });
   if (signer === undefined) return invalid("unsigned");
-  if (info.refToMessageId !== sent.messageId) return invalid("other_message");
+  if (info.refToMessageId !== sent.messageId) return invalid(OTHER_MESSAGE);
   if (!acknowledged) return invalid("references");
   const signed = signedBy(signer, sent);
   if (signed.signer === undefined) return invalid("other_signer");
@@ -344,7 +347,7 @@ function judgeErrors(
   const ours = said.filter((error) => (about(error) ?? sent.messageId) === sent.messageId);
   const signed = signedBy(signer, sent);
   const decided = decideErrors(ours);
-  if (decided === undefined) return { kind: "unconfirmed", error: "EBMS:0302", reason: "other_message" };
+  if (decided === undefined) return { kind: "unconfirmed", error: "EBMS:0302", reason: OTHER_MESSAGE };
   const { meaning, errors } = decided;
   // All of them were weighed: a refusal far behind a duplicate counts as well.
   const judged = errors.slice(0, LIMITS.ebms_errors_max);

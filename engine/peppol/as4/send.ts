@@ -15,17 +15,19 @@ import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import { traced } from "../../base/tracing/tracing.js";
 import type { OpenSpan } from "../../base/tracing/tracing.js";
+import { WITH_ERROR } from "../../lifecycle/attempt.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import type { NewEvidence } from "../../storage/evidence/evidence.js";
 import type { EvidencePart } from "../../storage/evidence/record.js";
 import type { ReadyMessage } from "./departure.js";
 import { as4Jobs } from "./jobs.js";
 import type { As4Jobs } from "./jobs.js";
-import { commonName } from "./messages.js";
+import { commonName, OTHER_MESSAGE } from "./messages.js";
 import type { Answer, As4Crypto } from "./messages.js";
 import { looksUpAgain } from "./ebms-errors.js";
 import { outcomeOfAnswer, outcomeOfFault, outcomeOfStatus, UNJUDGED } from "./outcomes.js";
 import type { AnswerContext } from "./outcomes.js";
+import { holdsRefusal } from "./signal.js";
 import { metadataEvidence, trustEvidence } from "./trust.js";
 import type { EndpointFound, Endpoints, OwnAccessPoint, PeerTrust, PeerVerdict } from "./ports.js";
 import type { Http, HttpFault, HttpResult } from "../network/http.js";
@@ -307,7 +309,7 @@ async function judge(
   const sent = { messageId: exchange.as4MessageId, references: message.references, recipient: endpoint.certificate };
   const answer = await ports.jobs.judge({ bytes: result.body, contentType: result.contentType, sent });
   if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301")
-    return { outcome: named(outcomeOfStatus(result.status, answer.reason, result)), answer };
+    return { outcome: named(withError(outcomeOfStatus(result.status, answer.reason, result), result, answer)), answer };
   const answerVerdict =
     answer.kind !== "unconfirmed" && answer.signer !== undefined && !answer.sameCertificate
       ? await ports.trust.judge(answer.signer)
@@ -319,13 +321,20 @@ async function judge(
   };
   return {
     outcome: {
-      ...named(outcomeOfAnswer(answer, context)),
+      ...named(withError(outcomeOfAnswer(answer, context), result, answer)),
       ...lookedUpOf(endpoint),
       ...(result.isRepeated === undefined ? {} : { isRepeated: result.isRepeated }),
     },
     answer,
     ...(answerVerdict === undefined ? {} : { answerVerdict }),
   };
+}
+
+/** Marks what came of an answer that may have refused the message, and that nobody could judge. */
+function withError(outcome: Outcome, result: HttpResult, answer?: Answer): Outcome {
+  const isJudged = answer !== undefined && (answer.kind !== "unconfirmed" || answer.reason === OTHER_MESSAGE);
+  if (isJudged || result.kind === "failed" || !holdsRefusal(result.body)) return outcome;
+  return { ...outcome, code: `${outcome.code ?? ""} ${WITH_ERROR}` };
 }
 
 const lookedUpOf = ({ metadata }: Endpoint): Pick<Outcome, "lookedUpAt"> =>
@@ -354,7 +363,7 @@ function unjudged(
     result.kind === "failed" || isSoap(result.contentType)
       ? UNJUDGED
       : outcomeOfStatus(result.status, "unjudged", result);
-  return { outcome: { ...outcome, ...seatOf(endpoint) }, answer: undefined };
+  return { outcome: { ...withError(outcome, result), ...seatOf(endpoint) }, answer: undefined };
 }
 
 /** Adds the issuers of the answer's signer where its certificate was renewed since our look-up. */

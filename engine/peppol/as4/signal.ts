@@ -136,6 +136,13 @@ function readError(element: XmlElement): ReceivedError {
   };
 }
 
+/**
+ * Whether octets that nobody could judge hold an error of ebMS other than the one that says no more than "I have it":
+ * names of XML are written in one way only.
+ */
+export const holdsRefusal = (octets: Buffer): boolean =>
+  octets.includes(EB_NS) && /\berrorCode\s*=\s*["'](?!EBMS:4001["'])/.test(octets.toString("latin1"));
+
 /** True when the acknowledged parts are, as a multiset of digests, the references we signed. */
 export function acknowledges(parts: readonly AcknowledgedPart[], references: readonly SignedReference[]): boolean {
   const sorted = (list: readonly AcknowledgedPart[]): string =>

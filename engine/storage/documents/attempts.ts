@@ -5,6 +5,7 @@
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../base/ids.js";
+import { WITH_ERROR } from "../../lifecycle/attempt.js";
 import type { AttemptOutcome } from "../../lifecycle/attempt.js";
 import type { OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
 import { LIMITS } from "../../base/limits.js";
@@ -437,16 +438,16 @@ export async function countDue(sql: Sql, limit: number): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** An attempt that a receiving access point has refused. */
+/** An attempt that a receiving access point has refused, or may have. */
 export interface EarlierRefusal {
-  /** Of its ebMS error. */
+  /** Of its ebMS error, or of an answer in which one stands. */
   readonly code: string;
   readonly answeredAt: Instant;
   /** Whether another attempt before this may have been taken, perhaps by another access point. */
   readonly mayHaveArrived: boolean;
 }
 
-/** Earlier attempts that were refused by an ebMS error, the latest first. */
+/** Earlier attempts whose answer holds an ebMS error, but for warnings and duplicates, the latest first. */
 export async function earlierRefusals(sql: Sql, id: DocumentId): Promise<readonly EarlierRefusal[]> {
   const rows = await sql<(Omit<EarlierRefusal, "answeredAt"> & { readonly finished_at: Date })[]>`
     with earlier as (
@@ -454,7 +455,8 @@ export async function earlierRefusals(sql: Sql, id: DocumentId): Promise<readonl
       union all select number, outcome, code, finished_at from service_attempt where message_id = ${id})
     select code, finished_at,
       exists (select from earlier where outcome in ('unconfirmed', 'cut')) as "mayHaveArrived"
-    from earlier where outcome = 'peer_busy' and code like 'EBMS:%' order by number desc`;
+    from earlier where (outcome = 'peer_busy' and code like 'EBMS:%') or code like ${`% ${WITH_ERROR}`}
+    order by number desc`;
   return rows.map(({ finished_at, ...row }) => ({ ...row, answeredAt: finished_at.getTime() }));
 }
 

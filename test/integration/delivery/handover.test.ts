@@ -8,6 +8,7 @@ import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids
 import { provider } from "../../../engine/documents/provider.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
+import { UNJUDGED } from "../../../engine/peppol/as4/outcomes.js";
 import type { Outcome } from "../../../engine/peppol/transport.js";
 import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
 import type { NewEvidence } from "../../../engine/storage/evidence/evidence.js";
@@ -89,6 +90,22 @@ test.each<[string, readonly Outcome[], string]>([
     "for a recipient that the peer does not serve is rejected",
     [UNSERVED, DUPLICATE],
     "rejected : peer_refused EBMS:0004 PEPPOL:NOT_SERVICED",
+  ],
+  ["whose answer nobody judged is delivered", [UNJUDGED, DUPLICATE], "delivered : already_handed_over EBMS:4001"],
+  [
+    "whose answer nobody judged, with an error in it, is not delivered",
+    [{ ...UNJUDGED, code: "UNJUDGED WITH_ERROR" }, DUPLICATE],
+    "sent : unconfirmed EBMS:4001",
+  ],
+  [
+    "whose receipt stood beside an error is not delivered",
+    [{ ...LOST, code: "EBMS:0301 WITH_ERROR" }, LOST, DUPLICATE],
+    "sent : unconfirmed EBMS:4001",
+  ],
+  [
+    "that was refused by an error that nobody could read is not delivered",
+    [{ ...GATEWAY, code: "HTTP 400 WITH_ERROR" }, DUPLICATE],
+    "sent : unconfirmed EBMS:4001",
   ],
   [
     "that the peer refused and then took with a receipt is delivered",

@@ -254,6 +254,24 @@ test.each<readonly [string, Script, Outcome["kind"]]>([
   expect((await outcomeOf(script)).kind).toBe(kind);
 });
 
+const broken: Script = async (socket, { messageId }) => {
+  const signal = await errorSignal({ errors: [{ code: "EBMS:0202" }], signer: them, refTo: messageId }, stranger);
+  socket.write(answerOf(Buffer.from(signal.toString().replace('severity="failure"', 'severity="Failure"'))));
+};
+const unreadable: Script = async (socket, { messageId }) => {
+  const signal = await errorSignal({ errors: [{ code: "EBMS:0202" }], signer: them, refTo: messageId }, stranger);
+  socket.write(answerOf(signal, "400 Bad Request", "text/xml"));
+};
+
+test.each<readonly [string, Script, string]>([
+  ["of a receipt beside a failure", beside({ code: "EBMS:0202" }), "EBMS:0301 WITH_ERROR"],
+  ["of an error whose signature is broken", broken, "EBMS:0302 WITH_ERROR"],
+  ["of an error that is called another type", unreadable, "HTTP 400 WITH_ERROR"],
+  ["of a receipt of other digests", edited((xml) => xml.replace(/(<ebbp:.*?<ds:DigestValue>)./s, "$1+")), "EBMS:0302"],
+])("the code %s tells whether the message may have been refused", async (_, script, code) => {
+  expect((await outcomeOf(script)).code).toBe(code);
+});
+
 const BUSY = ["400", "401", "403", "404", "408", "410", "413", "417", "421", "425", "429", "503"];
 const ELSEWHERE = ["300", "301", "302", "304", "307", "308"];
 const DOUBT = ["200", "202", "204", "205", "206", "303", "500", "501", "502", "504", "599", "000", "099", "600", "999"];

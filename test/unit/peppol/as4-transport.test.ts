@@ -416,6 +416,16 @@ describe("not believed: the document stays due, under the same MessageId", () =>
     },
   );
 
+  test("an error that could not be judged, and whose evidence cannot be stored, is remembered", async () => {
+    archive.failing = 1;
+    peer.script.push(
+      signedError(them, "EBMS:0202", undefined, (body) =>
+        Buffer.from(body.toString().replace(/<ds:SignatureValue>./, "<ds:SignatureValue>+")),
+      ),
+    );
+    expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EVIDENCE WITH_ERROR", isOurs: true });
+  });
+
   test.each([
     [307, "transport_failed"],
     [503, "peer_busy"],
@@ -456,6 +466,16 @@ describe("transmitted, but the answer cannot be judged", () => {
       expect(decideAttempt("queued", outcome, 1)).toMatchObject({ moves: [{ to: "sent" }], nextAttemptAt: 1 });
     },
   );
+
+  test.each(FAULTS)("an error that is not judged because %s is told from a receipt that is not", async (_, error) => {
+    peer.script.push(signedError(them, "EBMS:0202"));
+    expect(await judgedWith(error)).toMatchObject({ kind: "unconfirmed", code: "UNJUDGED WITH_ERROR" });
+  });
+
+  test("a duplicate that is not judged is no error by which the message may have been refused", async () => {
+    peer.script.push(signedError(them, "EBMS:4001"));
+    expect(await judgedWith(new JobFailed("a bug"))).toMatchObject({ kind: "unconfirmed", code: "UNJUDGED" });
+  });
 
   test("an answer that is not judged is kept in the evidence as it came, and that to the repeat under the same MessageId is believed", async () => {
     const one = exchange();
