@@ -4,8 +4,8 @@
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { link, opendir, readFile, rename, rm } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
+import { link, open, opendir, readFile, rename, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
 
 import { makeFolder, syncPath, writeSynced } from "../../base/files/durable.js";
 import { parseFirmId } from "../../base/ids.js";
@@ -56,7 +56,10 @@ export interface FirmKeyFiles {
    * @returns the key that the firm has now, whoever was first. @throws FirmKeyGone, FirmKeyFailure
    */
   readonly add: (firmId: FirmId, key: WrappedKey, name: string) => Promise<WrappedKey>;
-  /** Puts a key in the place of another form of itself. @throws FirmKeyGone, FirmKeyFailure */
+  /**
+   * Puts a key in the place of another form of itself.
+   * @throws FirmKeyGone; FirmKeyFailure, also where the directory is no longer the one whose name was asked for
+   */
   readonly replace: (firmId: FirmId, key: WrappedKey) => Promise<void>;
   /**
    * Removes a firm's key for ever, also from a directory into which an old copy is put, and from drafts that a process
@@ -88,6 +91,11 @@ const DRAFT = /^\.(?:.+\.)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const NAMELESS_DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** A firm's key, or a draft of that or of its grave. */
 const OF_FIRM = /^(?:([0-9a-f-]{36})\.key|\.([0-9a-f-]{36})\.(?:key|erased)\.[0-9a-f-]{36})$/;
+/** The file of a firm's key. */
+const keyOf = (firmId: FirmId): string => `${firmId}${KEY}`;
+const graveOf = (firmId: FirmId): string => `${firmId}${GRAVE}`;
+/** Whose key a draft is, is said by its name: who died over it has left a copy that an erasure must find. */
+const draftOf = (name: string): string => `.${name}.${randomUUID()}`;
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
 const textOf = ({ by, sealed }: WrappedKey): string => `${by} ${sealed.toString("base64")}\n`;
@@ -124,19 +132,14 @@ async function attempt<T>(what: string, work: () => Promise<T>, lasting = LASTIN
 /** @param text  FIRM_KEYS: `file:DIRECTORY`, shared by all processes; made when it is not there */
 export function openFirmKeyFiles(text: string): FirmKeyFiles {
   const root = resolve(text.replace(/^file:(?:\/\/(?=\/))?/, ""));
-  const pathOf = (firmId: FirmId): string => join(root, `${firmId}${KEY}`);
-  const graveOf = (firmId: FirmId): string => join(root, `${firmId}${GRAVE}`);
-  const isErased = (firmId: FirmId): boolean => existsSync(graveOf(firmId));
-  /** Whose key a draft is, is said by its name: who died over it has left a copy that an erasure must find. */
-  const draftOf = (path: string): string => join(root, `.${basename(path)}.${randomUUID()}`);
-  const refuseErased = (firmId: FirmId): void => {
-    if (isErased(firmId)) throw new FirmKeyGone(firmId);
+  const isErased = (firmId: FirmId, at = root): boolean => existsSync(join(at, graveOf(firmId)));
+  const refuseErased = (firmId: FirmId, at = root): void => {
+    if (isErased(firmId, at)) throw new FirmKeyGone(firmId);
   };
 
   /** A link is exclusive and shows the whole file or none: a crash leaves a draft, and never half a key. */
-  async function create(path: string, content: string): Promise<void> {
-    await makeFolder(root);
-    const draft = draftOf(path);
+  async function create(at: string, name: string, content: string): Promise<void> {
+    const [draft, path] = [join(at, draftOf(name)), join(at, name)];
     try {
       await writeSynced(draft, content);
       await link(draft, path);
@@ -148,15 +151,14 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
       await rm(draft, { force: true });
     }
     // Also where another was first: what is sealed next rests on the file, whoever wrote it.
-    await syncPath(root);
+    await syncPath(at);
   }
 
   /** Firms that have a grave. */
-  async function buried(): Promise<ReadonlySet<string>> {
+  async function buried(at: string): Promise<ReadonlySet<string>> {
     // Bounded by the firms that were erased.
     const graves = new Set<string>();
-    for await (const { name } of await opendir(root))
-      if (name.endsWith(GRAVE)) graves.add(name.slice(0, -GRAVE.length));
+    for await (const { name } of await opendir(at)) if (name.endsWith(GRAVE)) graves.add(name.slice(0, -GRAVE.length));
     return graves;
   }
 
@@ -164,38 +166,38 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
    * Removes drafts, and what lies beside a grave: a process that was killed over it behind the erasure has left it
    * there, and so has an old copy of the directory. Who writes a draft at this moment is told to come again.
    */
-  async function removeDrafts(goes: (name: string) => boolean | Promise<boolean>): Promise<void> {
-    const graves = await buried();
-    for await (const entry of await opendir(root)) {
+  async function removeDrafts(at: string, goes: (name: string) => boolean | Promise<boolean>): Promise<void> {
+    const graves = await buried(at);
+    for await (const entry of await opendir(at)) {
       const { name } = entry;
       const [, ofKey, ofDraft] = OF_FIRM.exec(name) ?? [];
       const isBuried = graves.has(ofKey ?? ofDraft ?? "");
       if (!entry.isDirectory() && (isBuried || (DRAFT.test(name) && (await goes(name)))))
-        await rm(join(root, name), { force: true });
+        await rm(join(at, name), { force: true });
     }
-    await syncPath(root);
+    await syncPath(at);
   }
 
   /** Whether a draft holds a key that another master key has wrapped; one that has gone meanwhile holds none. */
-  async function isByAnother(draft: string, by: string): Promise<boolean> {
-    const text = await readFile(join(root, draft), "utf8").catch(missing);
+  async function isByAnother(at: string, draft: string, by: string): Promise<boolean> {
+    const text = await readFile(join(at, draft), "utf8").catch(missingIn(at));
     const wrappedBy = /^([0-9a-f]{16}) /.exec(text ?? "")?.[1];
     return wrappedBy !== undefined && wrappedBy !== by;
   }
 
   /** A grave that was dug meanwhile wins, so that no erased key comes back. */
-  async function settle(firmId: FirmId): Promise<void> {
-    if (!isErased(firmId)) return;
-    await rm(pathOf(firmId), { force: true });
-    await syncPath(root);
-    refuseErased(firmId);
+  async function settle(at: string, firmId: FirmId): Promise<void> {
+    if (!isErased(firmId, at)) return;
+    await rm(join(at, keyOf(firmId)), { force: true });
+    await syncPath(at);
+    refuseErased(firmId, at);
   }
 
   /** What the directory was called when it was first asked. */
   let known: string | undefined;
-  const nameOf = async (): Promise<string | undefined> => {
+  const nameOf = async (at = root): Promise<string | undefined> => {
     try {
-      const name = (await readFile(join(root, NAME), "utf8")).trim();
+      const name = (await readFile(join(at, NAME), "utf8")).trim();
       known ??= name;
       return name;
     } catch (error) {
@@ -204,44 +206,66 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
     }
   };
 
+  const isAnother = (): FirmKeyFailure =>
+    new FirmKeyFailure("FIRM_KEYS is not the directory that it was at the start.", true);
+
   /** A file system that is not mounted, or another one, has another name or none. */
-  const mustBe = async (name: string): Promise<void> => {
-    if ((await nameOf()) !== name)
-      throw new FirmKeyFailure("FIRM_KEYS is not the directory that it was at the start.", true);
+  const mustBe = async (name: string, at = root): Promise<void> => {
+    if ((await nameOf(at)) !== name) throw isAnother();
   };
 
   const mustBeKnown = async (): Promise<void> => {
     if (known !== undefined) await mustBe(known);
   };
 
+  /**
+   * Writes in the directory of this name, by a path that is the directory itself: a file system that is unmounted after
+   * its name was read leaves an empty folder, into which nothing may go. Where there is no /proc it may for a moment.
+   */
+  async function within<T>(name: string | undefined, write: (at: string) => Promise<T>): Promise<T> {
+    const handle = await open(root, "r").catch((error: unknown) => {
+      throw name !== undefined && codeOf(error) === "ENOENT" ? isAnother() : error;
+    });
+    try {
+      const held = `/proc/self/fd/${handle.fd}`;
+      const at = existsSync(held) ? held : root;
+      if (name !== undefined) await mustBe(name, at);
+      return await write(at);
+    } finally {
+      await handle.close();
+    }
+  }
+
   /** Who wrote the key of a firm that was erased meanwhile, so that its draft was taken away, is told so. */
-  const unlessErased = async (firmId: FirmId, write: () => Promise<void>): Promise<void> => {
+  const unlessErased = async (at: string, firmId: FirmId, write: () => Promise<void>): Promise<void> => {
     try {
       await write();
     } catch (error) {
-      refuseErased(firmId);
+      refuseErased(firmId, at);
       throw error;
     }
   };
 
   /** What is said of a key that could not be read: a firm has none, or the whole directory is away. */
-  const missing = (error: unknown): undefined => {
-    if (codeOf(error) !== "ENOENT") throw error;
-    if (!existsSync(join(root, NAME))) throw new FirmKeyFailure("FIRM_KEYS is away.", true);
-  };
+  const missingIn =
+    (at: string) =>
+    (error: unknown): undefined => {
+      if (codeOf(error) !== "ENOENT") throw error;
+      if (!existsSync(join(at, NAME))) throw new FirmKeyFailure("FIRM_KEYS is away.", true);
+    };
 
-  const read = async (firmId: FirmId): Promise<WrappedKey | undefined> => {
-    refuseErased(firmId);
-    const content = await readFile(pathOf(firmId), "utf8").catch(missing);
+  const read = async (firmId: FirmId, at = root): Promise<WrappedKey | undefined> => {
+    refuseErased(firmId, at);
+    const content = await readFile(join(at, keyOf(firmId)), "utf8").catch(missingIn(at));
     return content === undefined ? undefined : wrappedIn(firmId, content);
   };
 
   const readNow = (firmId: FirmId): WrappedKey | undefined => {
     refuseErased(firmId);
     try {
-      return wrappedIn(firmId, readFileSync(pathOf(firmId), "utf8"));
+      return wrappedIn(firmId, readFileSync(join(root, keyOf(firmId)), "utf8"));
     } catch (error) {
-      return missing(error);
+      return missingIn(root)(error);
     }
   };
 
@@ -251,7 +275,8 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
       attempt(
         "written",
         async () => {
-          await create(join(root, NAME), `${randomBytes(NAME_BYTES).toString("hex")}\n`);
+          await makeFolder(root);
+          await within(undefined, (at) => create(at, NAME, `${randomBytes(NAME_BYTES).toString("hex")}\n`));
           return (await nameOf()) ?? "";
         },
         LASTING_AT_START,
@@ -267,42 +292,44 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
     add: (firmId, key, name) =>
       attempt("written", async () => {
         refuseErased(firmId);
-        await mustBe(name);
-        await unlessErased(firmId, () => create(pathOf(firmId), textOf(key)));
-        await settle(firmId);
-        const stored = await read(firmId);
-        if (stored === undefined) throw new FirmKeyFailure(`The key of the firm ${firmId} has gone from FIRM_KEYS.`);
-        return stored;
+        return within(name, async (at) => {
+          await unlessErased(at, firmId, () => create(at, keyOf(firmId), textOf(key)));
+          await settle(at, firmId);
+          const stored = await read(firmId, at);
+          if (stored === undefined) throw new FirmKeyFailure(`The key of the firm ${firmId} has gone from FIRM_KEYS.`);
+          return stored;
+        });
       }),
     replace: (firmId, key) =>
       attempt("written", async () => {
         refuseErased(firmId);
-        const draft = draftOf(pathOf(firmId));
-        try {
-          await unlessErased(firmId, async () => {
-            await writeSynced(draft, textOf(key));
-            await rename(draft, pathOf(firmId));
-          });
-        } finally {
-          await rm(draft, { force: true });
-        }
-        await syncPath(root);
-        await settle(firmId);
+        await within(known, async (at) => {
+          const draft = join(at, draftOf(keyOf(firmId)));
+          try {
+            await unlessErased(at, firmId, async () => {
+              await writeSynced(draft, textOf(key));
+              await rename(draft, join(at, keyOf(firmId)));
+            });
+          } finally {
+            await rm(draft, { force: true });
+          }
+          await syncPath(at);
+          await settle(at, firmId);
+        });
       }),
     erase: (firmId) =>
       attempt("written", async () => {
-        await mustBeKnown();
-        // The grave first: whoever writes the key meanwhile finds it, and takes the key away again.
-        if (!isErased(firmId)) await create(graveOf(firmId), "");
-        await rm(pathOf(firmId), { force: true });
-        // Releases before named no draft by its firm: each may be this key.
-        await removeDrafts((name) => name.startsWith(`.${firmId}.`) || NAMELESS_DRAFT.test(name));
+        if (known === undefined) await makeFolder(root);
+        await within(known, async (at) => {
+          // The grave first: whoever writes the key meanwhile finds it, and takes the key away again.
+          if (!isErased(firmId, at)) await create(at, graveOf(firmId), "");
+          await rm(join(at, keyOf(firmId)), { force: true });
+          // Releases before named no draft by its firm: each may be this key.
+          await removeDrafts(at, (name) => name.startsWith(`.${firmId}.`) || NAMELESS_DRAFT.test(name));
+        });
       }),
     removeDrafts: (unlessBy) =>
-      attempt("written", async () => {
-        await mustBeKnown();
-        await removeDrafts((name) => isByAnother(name, unlessBy));
-      }),
+      attempt("written", () => within(known, (at) => removeDrafts(at, (name) => isByAnother(at, name, unlessBy)))),
     isErased,
     list: async function* () {
       for await (const { name } of await opendir(root)) {

@@ -138,6 +138,14 @@ const MISSING = "FIRM_KEYS is missing: what is stored is sealed under the keys o
  * @throws MasterKeyError when it is not given although keys of it seal what is stored, or is another; FirmKeyFailure
  */
 export async function checkFirmKeys(sql: Sql, text: string | undefined): Promise<FirmKeyFiles | undefined> {
+  return (await openChecked(sql, text))?.files;
+}
+
+/** As checkFirmKeys, with the directory's name where it is written down. */
+async function openChecked(
+  sql: Sql,
+  text: string | undefined,
+): Promise<{ readonly files: FirmKeyFiles; readonly registered: string | undefined } | undefined> {
   const registered = await registeredName(sql);
   if (text === undefined) {
     if (registered !== undefined) throw new MasterKeyError(MISSING);
@@ -145,7 +153,7 @@ export async function checkFirmKeys(sql: Sql, text: string | undefined): Promise
   }
   const files = openFirmKeyFiles(text);
   if (registered !== undefined && (await files.name()) !== registered) throw new MasterKeyError(WRONG);
-  return files;
+  return { files, registered };
 }
 
 /**
@@ -160,9 +168,11 @@ export async function joinFirmKeys(
   options: { readonly text: string | undefined; readonly use: FirmKeyUse; readonly clock: Clock },
 ): Promise<Keyring> {
   const { text, use, clock } = options;
-  const files = await checkFirmKeys(sql, text);
-  if (files === undefined) return keyring;
-  const name = await files.baptise();
+  const opened = await openChecked(sql, text);
+  if (opened === undefined) return keyring;
+  const { files, registered } = opened;
+  // One that is written down is never named again: a file system that was unmounted meanwhile leaves an empty folder.
+  const name = registered ?? (await files.baptise());
   if (use === "seal" && (await register(sql, name, clock)) !== name) throw new MasterKeyError(WRONG);
   if (use === "seal") await rememberOlderKeys(sql, files, clock);
   const ring = keyring.sealer;

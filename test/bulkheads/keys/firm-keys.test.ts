@@ -41,6 +41,7 @@ import { api } from "../../support/callers/partners.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { PROJECT } from "../../support/engines/process.js";
+import { whileUnmounted } from "../../support/unmounts.js";
 import { kurier } from "../../unit/commands/kurier.js";
 import type { Ran } from "../../unit/commands/kurier.js";
 import { newDocumentRow, sealedDocumentRow, seedFirm } from "../../support/database/seed.js";
@@ -171,7 +172,8 @@ describe("keys of firms", () => {
       const key = await files.read(${JSON.stringify(firmId)});
       await files.replace(${JSON.stringify(firmId)}, key);
       process.stdout.write("begun");
-      for (;;) await files.replace(${JSON.stringify(firmId)}, key);`;
+      const forever = async () => { for (;;) await files.replace(${JSON.stringify(firmId)}, key); };
+      await Promise.all(Array.from({ length: 8 }, forever));`;
     const drafts = (): string[] => readdirSync(folder).filter((name) => name.startsWith("."));
     await eventually("a process was killed over a draft", async () => {
       const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
@@ -179,6 +181,7 @@ describe("keys of firms", () => {
       });
       const ended = once(child, "exit");
       await once(child.stdout, "data");
+      await eventually("it writes drafts", () => drafts().length > 0);
       child.kill("SIGKILL");
       await ended;
       return drafts().length > 0;
@@ -230,6 +233,15 @@ describe("keys of firms", () => {
     await expect(start(db.sql, { text: `file:${join(other, "plain")}` })).rejects.toThrow(
       "FIRM_KEYS could not be read: ENOTDIR.",
     );
+  });
+
+  test("keys of firms: a directory whose name is written down is not named again, so that a mount point from which it goes while a process starts stays empty", async () => {
+    await start(db.sql);
+    folders.push(`${folder}.away`);
+    const later = await whileUnmounted(folder, () => start(db.another()));
+    expect(readdirSync(folder)).toEqual([]);
+    const { sealer } = later as Keyring;
+    await expect(sealer.forFirm(newFirm())).rejects.toMatchObject({ reason: "TEMPORARY" });
   });
 
   test("keys of firms that cannot be read now are asked for again later; a firm without a key gets none in a directory that is away", async () => {

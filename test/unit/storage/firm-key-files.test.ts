@@ -17,6 +17,7 @@ import type { FirmKeyFiles, WrappedKey } from "../../../engine/storage/keyring/f
 import { rewrapFirmKeys } from "../../../engine/storage/keyring/firm-keys.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
 import { watchSyncs } from "../../support/syncs.js";
+import { whileUnmounted } from "../../support/unmounts.js";
 
 const [old, next] = [createSealer([Buffer.alloc(32, 1)]), createSealer([Buffer.alloc(32, 2), Buffer.alloc(32, 1)])];
 const newFirm = (): FirmId => newId(systemClock) as FirmId;
@@ -157,6 +158,37 @@ test("a change of the master key says so where the directory goes after its draf
     },
   };
   await expect(rewrapFirmKeys(next, going)).rejects.toThrow("FIRM_KEYS is not the directory");
+});
+
+describe("a file system that is unmounted as soon as its name was read", () => {
+  test.each<readonly [string, (other: FirmId) => Promise<unknown>, (other: FirmId) => readonly string[]]>([
+    ["a new key", (other) => files.add(other, wrapped(other), name), (other) => [`${firmId}.key`, `${other}.key`]],
+    ["a key that is wrapped again", () => files.replace(firmId, wrapped(firmId, next)), () => [`${firmId}.key`]],
+    ["the grave of an erased firm", () => files.erase(firmId), () => [`${firmId}.erased`]],
+  ])("%s goes into the directory or nowhere, never into the folder that is left", async (_, work, left) => {
+    await files.add(firmId, wrapped(firmId), name);
+    const other = newFirm();
+    expect(await whileUnmounted(folder, () => work(other))).not.toBeInstanceOf(Error);
+    expect(inFolder()).toEqual([]);
+    expect(readdirSync(`${folder}.away`).sort()).toEqual([...left(other), "name"].sort());
+  });
+});
+
+test("a key is not wrapped again in a directory that has gone meanwhile, or is another one", async () => {
+  await files.add(firmId, wrapped(firmId), name);
+  renameSync(folder, `${folder}.away`);
+  const again = (): Promise<void> => files.replace(firmId, wrapped(firmId, next));
+  const other = "FIRM_KEYS is not the directory that it was at the start.";
+  await expect(again()).rejects.toThrow(other);
+  mkdirSync(folder);
+  await expect(again()).rejects.toThrow(other);
+  await openFirmKeyFiles(`file:${folder}`).baptise();
+  await expect(again()).rejects.toThrow(other);
+  expect(inFolder()).toEqual(["name"]);
+  rmSync(folder, { recursive: true });
+  renameSync(`${folder}.away`, folder);
+  await again();
+  expect((await files.read(firmId))?.by).toBe(next.keyId);
 });
 
 test("a folder whose name is like that of a draft stays, and holds nothing up", async () => {
