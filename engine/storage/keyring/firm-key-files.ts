@@ -81,6 +81,8 @@ export interface FirmKeyFiles {
    *   system was mounted is an empty one, which must not look like one without keys
    */
   readonly list: () => AsyncIterable<FirmId>;
+  /** @throws FirmKeyFailure where the directory is no longer the one whose name was asked for */
+  readonly mustBeThere: () => Promise<void>;
 }
 
 const NAME = "name";
@@ -92,7 +94,7 @@ const NAMELESS_DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** A firm's key, or a draft of that or of its grave. */
 const OF_FIRM = /^(?:([0-9a-f-]{36})\.key|\.([0-9a-f-]{36})\.(?:key|erased)\.[0-9a-f-]{36})$/;
 /** The file of a firm's key. */
-const keyOf = (firmId: FirmId): string => `${firmId}${KEY}`;
+export const keyOf = (firmId: FirmId): string => `${firmId}${KEY}`;
 const graveOf = (firmId: FirmId): string => `${firmId}${GRAVE}`;
 /** Whose key a draft is, is said by its name: who died over it has left a copy that an erasure must find. */
 const draftOf = (name: string): string => `.${name}.${randomUUID()}`;
@@ -338,5 +340,6 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
       }
       await attempt("read", mustBeKnown);
     },
+    mustBeThere: () => attempt("read", mustBeKnown),
   };
 }

@@ -13,7 +13,7 @@ import { LIMITS } from "../../base/limits.js";
 import { boxOf, FIRM_KEY_PREFIX } from "../sealer.js";
 import type { KeyBox, Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
-import { FirmKeyFailure, FirmKeyGone, openFirmKeyFiles } from "./firm-key-files.js";
+import { FirmKeyFailure, FirmKeyGone, keyOf, openFirmKeyFiles } from "./firm-key-files.js";
 import type { FirmKeyFiles, WrappedKey } from "./firm-key-files.js";
 import { readKeyOnce, rememberKeys, rememberOlderKeys } from "./firm-keys-made.js";
 import { MasterKeyError } from "./keyring.js";
@@ -179,23 +179,38 @@ export async function joinFirmKeys(
   return { ...keyring, sealer: firmSealer(ring, holdBoxes({ sql, files, name, ring, clock }), use), firmKeys: files };
 }
 
+/** Hears of a firm's key that was not wrapped again and is left as it is: its file, and what was in the way. */
+export type OnKeyLeft = (file: string, error: unknown) => void;
+
+/** Wraps the key of a firm again where another master key has wrapped it. @returns whether it was written */
+async function rewrap(ring: Sealer, files: FirmKeyFiles, firmId: FirmId): Promise<boolean> {
+  const wrapped = await files.read(firmId);
+  if (wrapped === undefined || wrapped.by === ring.keyId) return false;
+  const key = ring.open(wrapped.by, wrapped.sealed, contextOf(firmId));
+  await files.replace(firmId, { by: ring.keyId, sealed: ring.seal(key, contextOf(firmId)) });
+  return true;
+}
+
 /**
  * Wraps every firm's key that another master key has wrapped under the one that seals, and leaves no draft that the
- * other opens. @returns how many
+ * other opens.
+ * @param onLeft  hears of each key that does not open, or whose file cannot be written. @default that is thrown
+ * @returns how many were wrapped
+ * @throws FirmKeyFailure also where the directory is no longer the one that it was
  */
-export async function rewrapFirmKeys(ring: Sealer, files: FirmKeyFiles): Promise<number> {
+export async function rewrapFirmKeys(ring: Sealer, files: FirmKeyFiles, onLeft?: OnKeyLeft): Promise<number> {
   await files.removeDrafts(ring.keyId);
   let written = 0;
   for await (const firmId of files.list()) {
     try {
-      const wrapped = await files.read(firmId);
-      if (wrapped === undefined || wrapped.by === ring.keyId) continue;
-      const key = ring.open(wrapped.by, wrapped.sealed, contextOf(firmId));
-      await files.replace(firmId, { by: ring.keyId, sealed: ring.seal(key, contextOf(firmId)) });
-      written += 1;
+      if (await rewrap(ring, files, firmId)) written += 1;
     } catch (error) {
       // It was erased while we were at it.
-      if (!(error instanceof FirmKeyGone)) throw error;
+      if (error instanceof FirmKeyGone) continue;
+      // Where the whole directory has gone no file of it is to be blamed.
+      await files.mustBeThere();
+      if (onLeft === undefined) throw error;
+      onLeft(keyOf(firmId), error);
     }
   }
   return written;

@@ -1,11 +1,14 @@
 /** `kurier keys rotate-master`: what earlier master keys have sealed is sealed under MASTER_KEY, while engines run. */
 import { loadConfig } from "../../../engine/base/config.js";
+import { FirmKeyFailure } from "../../../engine/storage/keyring/firm-key-files.js";
 import { rewrapFirmKeys } from "../../../engine/storage/keyring/firm-keys.js";
+import type { OnKeyLeft } from "../../../engine/storage/keyring/firm-keys.js";
 import { wrapEarlierKeys } from "../../../engine/storage/keyring/keyring.js";
 import type { Keyring } from "../../../engine/storage/keyring/keyring.js";
 import { resealTable } from "../../../engine/storage/keyring/reseal.js";
 import type { OnLeft } from "../../../engine/storage/keyring/reseal.js";
 import { resealFacts } from "../../../engine/storage/keyring/reseal-facts.js";
+import { KeyMissing } from "../../../engine/storage/sealer.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { openKeys } from "../../start/data-dir.js";
 import { EXIT, parseArguments } from "../command.js";
@@ -37,19 +40,29 @@ async function resealAll(sql: Sql, { sealer }: Keyring, onLeft?: OnLeft): Promis
  * under the firm's, where firms have keys.
  * @param onLeft  hears of what does not open, once each, and it stays as it is; the keys that sealed it are kept, so
  *   that a copy of it can be put back later. @default it is thrown
+ * @param onKeyLeft  hears of keys of firms that were not wrapped again; then no master key is replaced, for who puts
+ *   one of them back may need it. @default that is thrown
  * @returns how many values were sealed again, how many firms' keys were wrapped again, and the ids of the keys that
- *   were replaced
+ *   were replaced, undefined where a firm's key is left
  */
 export async function rotateMaster(
   sql: Sql,
   keyring: Keyring,
   onLeft?: OnLeft,
-): Promise<{ readonly values: number; readonly wrapped: number; readonly replaced: readonly string[] }> {
+  onKeyLeft?: OnKeyLeft,
+): Promise<{ readonly values: number; readonly wrapped: number; readonly replaced: readonly string[] | undefined }> {
   const { sealer, firmKeys } = keyring;
   const first = await resealAll(sql, keyring, onLeft && (() => undefined));
   const second = await resealAll(sql, keyring, onLeft);
-  const wrapped = firmKeys === undefined ? 0 : await rewrapFirmKeys(sealer, firmKeys);
-  return { values: first + second, wrapped, replaced: await wrapEarlierKeys(sql, keyring) };
+  let left = 0;
+  const hear: OnKeyLeft | undefined =
+    onKeyLeft &&
+    ((file, error) => {
+      left += 1;
+      onKeyLeft(file, error);
+    });
+  const wrapped = firmKeys === undefined ? 0 : await rewrapFirmKeys(sealer, firmKeys, hear);
+  return { values: first + second, wrapped, replaced: left > 0 ? undefined : await wrapEarlierKeys(sql, keyring) };
 }
 
 /** What an operator is told of rows that do not open: damaged ones are restored, keys that are missing are given. */
@@ -86,6 +99,45 @@ export function createUnopenedReport(say: (sentence: string) => void): {
   };
 }
 
+/** What was in the way of a firm's key, in words that have nothing of it. */
+function whyLeft(error: unknown): string {
+  if (error instanceof KeyMissing) return `its master key ${plain(error.keyId)} is missing`;
+  const isOfDisk = error instanceof FirmKeyFailure && error.cause !== undefined;
+  return isOfDisk ? error.message.replace(/\.$/, "") : "it does not open";
+}
+
+/** What an operator is told of keys of firms that were not wrapped again. */
+export function createLeftKeysReport(say: (sentence: string) => void): {
+  readonly hear: OnKeyLeft;
+  /** @returns whether there is none */
+  end(): boolean;
+} {
+  let left = 0;
+  return {
+    hear: (file, error) => {
+      if (left < NAMED) say(`${plain(file)} in FIRM_KEYS was left as it is: ${whyLeft(error)}.`);
+      left += 1;
+    },
+    end: () => {
+      if (left > 0)
+        say(
+          `Keys of firms that were not wrapped again: ${left}. Restore their files from a copy of FIRM_KEYS, or move away those of which there is none, and run this again; until then no master key is replaced, and MASTER_KEY_PREVIOUS is needed.`,
+        );
+      return left === 0;
+    },
+  };
+}
+
+/** What became of the earlier master keys. @param replaced  undefined where none was replaced, as a report says */
+function printReplaced(replaced: readonly string[] | undefined): void {
+  if (replaced === undefined) return;
+  print(
+    replaced.length === 0
+      ? "There is no other key."
+      : `Kept for evidence and the payload store: ${replaced.join(", ")}. MASTER_KEY_PREVIOUS is needed no longer.`,
+  );
+}
+
 export const keysRotateMasterCommand: Command = {
   name: "keys rotate-master",
   summary: "Seal what earlier master keys have sealed under MASTER_KEY, while the engines run.",
@@ -95,7 +147,7 @@ export const keysRotateMasterCommand: Command = {
     "2. Give every node the new key in MASTER_KEY and the old one in MASTER_KEY_PREVIOUS.",
     "3. Run this with the same two (and FIRM_KEYS, where firms have keys). It may be ended and begun again at any time.",
     "4. Take MASTER_KEY_PREVIOUS away. The old key is kept, sealed under the new one, for evidence and the payload store.",
-    "What does not open is named, left as it is, and makes the exit code 1; all else is sealed.",
+    "What does not open is named, left as it is, and makes the exit code 1; all else is sealed. Where it is the key of a firm, no master key is replaced.",
   ],
   run: async (args) => {
     parseArguments(args, {});
@@ -103,17 +155,15 @@ export const keysRotateMasterCommand: Command = {
     return withDatabase(config, async ({ sql }) => {
       const keyring = await openKeys(sql, config);
       const unopened = createUnopenedReport(complain);
-      const { values, wrapped, replaced } = await rotateMaster(sql, keyring, unopened.hear);
+      const leftKeys = createLeftKeysReport(complain);
+      const { values, wrapped, replaced } = await rotateMaster(sql, keyring, unopened.hear, leftKeys.hear);
       print(
         `${values} values were sealed under ${keyring.sealer.keyId}${keyring.sealer.isByFirm ? ", or the keys of their firms" : ""}.`,
       );
       if (keyring.firmKeys !== undefined) print(`${wrapped} keys of firms were wrapped under it.`);
-      print(
-        replaced.length === 0
-          ? "There is no other key."
-          : `Kept for evidence and the payload store: ${replaced.join(", ")}. MASTER_KEY_PREVIOUS is needed no longer.`,
-      );
-      return unopened.end() ? EXIT.ok : EXIT.failed;
+      printReplaced(replaced);
+      const isWhole = [unopened.end(), leftKeys.end()].every(Boolean);
+      return isWhole ? EXIT.ok : EXIT.failed;
     });
   },
 };

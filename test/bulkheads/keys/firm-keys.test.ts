@@ -6,7 +6,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -355,6 +364,73 @@ describe("keys of firms", () => {
     const alone = await start(db.sql, { given: [B] });
     expect(gunzipSync(alone.sealer.open(after.key_id, after.sealed, row.id)).toString()).toBe("an invoice");
     expect(openFacts(alone.sealer, row.id, after.facts)).toMatchObject(FACTS);
+  });
+
+  test("keys of firms that do not open keep no others under the old master key: kurier keys rotate-master names their files and nothing of them, replaces no master key and ends with 1, until their files are back", async () => {
+    const keyring = await start(db.sql);
+    const firms = Array.from({ length: 6 }, newFirm);
+    const values = new Map<FirmId, readonly [string, Buffer]>();
+    for (const firmId of firms) values.set(firmId, await sealed(keyring, firmId));
+    const [damaged, cut, foreign, unreadable] = firms.map((firmId) => join(folder, `${firmId}.key`)) as string[];
+    const bad = [damaged, cut, foreign, unreadable] as string[];
+    const copies = new Map(bad.map((path) => [path, readFileSync(path)]));
+    const flipped = Buffer.from(copies.get(damaged as string) ?? "");
+    flipped.write(flipped[40] === 65 ? "B" : "A", 40);
+    writeFileSync(damaged as string, flipped);
+    writeFileSync(cut as string, "");
+    const C = createSealer([Buffer.alloc(32, 3)]);
+    const secret = C.seal(Buffer.alloc(32, 9), `firm key ${firms[2] ?? ""}`).toString("base64");
+    writeFileSync(foreign as string, `${C.keyId} ${secret}\n`);
+    rmSync(unreadable as string);
+    symlinkSync(unreadable as string, unreadable as string);
+
+    const rotate = (): Promise<Ran> =>
+      kurier(["keys", "rotate-master"], {
+        env: {
+          ...{ DATABASE_URL: db.url, ENVIRONMENT: "sandbox", DATA_DIR: newFolder(), FIRM_KEYS: `file:${folder}` },
+          ...{ MASTER_KEY: B.toString("base64"), MASTER_KEY_PREVIOUS: A.toString("base64") },
+        },
+      });
+    const ran = await rotate();
+    const [oldId, nextId] = [keyring.sealer.keyId, createSealer([B]).keyId];
+    expect([ran.code, ran.out.split("\n")], ran.err).toEqual([
+      EXIT.failed,
+      [
+        `0 values were sealed under ${nextId}, or the keys of their firms.`,
+        "2 keys of firms were wrapped under it.",
+        "",
+      ],
+    ]);
+    expect(ran.err.split("\n").sort()).toEqual(
+      [
+        "",
+        `${firms[0] ?? ""}.key in FIRM_KEYS was left as it is: it does not open.`,
+        `${firms[1] ?? ""}.key in FIRM_KEYS was left as it is: it does not open.`,
+        `${firms[2] ?? ""}.key in FIRM_KEYS was left as it is: its master key ${C.keyId} is missing.`,
+        `${firms[3] ?? ""}.key in FIRM_KEYS was left as it is: FIRM_KEYS could not be read: ELOOP.`,
+        "Keys of firms that were not wrapped again: 4. Restore their files from a copy of FIRM_KEYS, or move away those of which there is none, and run this again; until then no master key is replaced, and MASTER_KEY_PREVIOUS is needed.",
+      ].sort(),
+    );
+    expect(ran.err).not.toContain(secret.slice(0, 16));
+    await expect(start(db.another(), { given: [B] })).rejects.toThrow(`still sealed with the master key ${oldId} too`);
+
+    for (const path of bad.slice(0, 3)) writeFileSync(path, copies.get(path) ?? "");
+    rmSync(unreadable as string);
+    const again = await rotate();
+    expect([again.code, again.err, again.out.split("\n").slice(1)]).toEqual([
+      EXIT.ok,
+      "",
+      [
+        "3 keys of firms were wrapped under it.",
+        `Kept for evidence and the payload store: ${oldId}. MASTER_KEY_PREVIOUS is needed no longer.`,
+        "",
+      ],
+    ]);
+    const alone = await start(db.another(), { given: [B] });
+    for (const firmId of firms.filter((_, index) => index !== 3)) {
+      const [keyId, octets] = values.get(firmId) ?? ["", Buffer.alloc(0)];
+      expect(alone.sealer.open(keyId, octets, "row").toString()).toBe("words");
+    }
   });
 
   test("keys of firms that are erased while they are wrapped again do not come back, nor with an old copy of the directory, and no new one is made; other processes forget them", async () => {

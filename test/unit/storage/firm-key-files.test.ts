@@ -160,6 +160,24 @@ test("a change of the master key says so where the directory goes after its draf
   await expect(rewrapFirmKeys(next, going)).rejects.toThrow("FIRM_KEYS is not the directory");
 });
 
+test("a change of the master key blames no file where the whole directory goes while it is at it", async () => {
+  for (const one of [firmId, newFirm()]) await files.add(one, wrapped(one), name);
+  const going: FirmKeyFiles = {
+    ...files,
+    read: async (one) => {
+      if (!existsSync(`${folder}.away`)) {
+        renameSync(folder, `${folder}.away`);
+        mkdirSync(folder);
+      }
+      return files.read(one);
+    },
+  };
+  const told: string[] = [];
+  const left = rewrapFirmKeys(next, going, (file) => told.push(file));
+  await expect(left).rejects.toThrow("FIRM_KEYS is not the directory that it was at the start.");
+  expect(told).toEqual([]);
+});
+
 describe("a file system that is unmounted as soon as its name was read", () => {
   test.each<readonly [string, (other: FirmId) => Promise<unknown>, (other: FirmId) => readonly string[]]>([
     ["a new key", (other) => files.add(other, wrapped(other), name), (other) => [`${firmId}.key`, `${other}.key`]],
