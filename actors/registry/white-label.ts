@@ -5,6 +5,7 @@
 import type { Actor } from "../../engine/identity/audit.js";
 import {
   carryOut,
+  finishRelease,
   participantOfDic,
   releaseReview,
   writeLeave,
@@ -29,6 +30,7 @@ type WhiteLabelProtocol = {
   readonly CarryOut: { readonly ask: Claimed; readonly reply: null };
   readonly Vouch: { readonly ask: Vouching; readonly reply: null };
   readonly ReleaseReview: { readonly ask: string; readonly reply: Claimed };
+  readonly FinishRelease: { readonly ask: string; readonly reply: Claimed };
 };
 
 type WhiteLabelKind = ActorKind<WhiteLabelProtocol, null>;
@@ -50,6 +52,7 @@ export const whiteLabelKind = (ports: WhiteLabelPorts): WhiteLabelKind => ({
       return { reply: null };
     },
     ReleaseReview: async (_, id) => ({ reply: await releaseReview(ports, id) }),
+    FinishRelease: async (_, id) => ({ reply: await finishRelease(ports, id) }),
   },
 });
 
@@ -62,6 +65,8 @@ interface WhiteLabelCommands {
   /** Lets an operation go on whose token an operator has checked. */
   vouch(vouching: Vouching): Promise<null>;
   release(id: string): Promise<Claimed>;
+  /** Finishes a release that was killed on its way. */
+  finishRelease(id: string): Promise<Claimed>;
 }
 
 /** The commands through their actors. */
@@ -71,4 +76,5 @@ export const whiteLabelThroughActors = (actors: ActorSystem, kind: WhiteLabelKin
   carryOut: (claimed) => actors.ask(kind, claimed.participant, "CarryOut", claimed),
   vouch: (vouching) => actors.ask(kind, `operation/${vouching.id}`, "Vouch", vouching),
   release: (id) => actors.ask(kind, `operation/${id}`, "ReleaseReview", id),
+  finishRelease: (id) => actors.ask(kind, `operation/${id}`, "FinishRelease", id),
 });

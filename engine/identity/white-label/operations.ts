@@ -326,3 +326,20 @@ export async function releaseReview(ports: WhiteLabelPorts, id: string): Promise
   if (isDone) await bind(ports, { ...row, status: "smp_succeeded", version: row.version + 1 });
   return untilEnded(ports, id);
 }
+
+/** States to which the end of a review leads. */
+const RELEASED: ReadonlySet<WhiteLabelState> = new Set(["succeeded", "released"]);
+
+/**
+ * Finishes what is left of a release that was killed on its way: what the registry has done is bound, and nothing is
+ * asked. Safe beside whoever is at it: the first who binds wins.
+ * @throws Refusal NOT_FOUND; WHITE_LABEL_STATE where the end of a review does not lead there; TEMPORARY
+ */
+export async function finishRelease(ports: WhiteLabelPorts, id: string): Promise<WhiteLabelRow> {
+  const row = await orTemporary(findWhiteLabel(ports.sql, id, undefined));
+  if (row === undefined) throw new Refusal("NOT_FOUND");
+  if (RELEASED.has(row.status)) return row;
+  if (row.status !== "smp_succeeded") throw new Refusal("WHITE_LABEL_STATE");
+  await bind(ports, row);
+  return untilEnded(ports, id);
+}

@@ -387,3 +387,10 @@ export async function endWhiteLabelCustomer(sql: Sql, id: string, audit: AuditSt
     select end_white_label_customer(${id}, ${stampParameter(sql, audit)}) as outcome`;
   return rows[0]?.outcome ?? "unknown";
 }
+
+/** Whether a customer was taken away before, as long as the audit of its integrator says so. */
+export async function isCustomerEnded(sql: Sql, id: string): Promise<boolean> {
+  const rows = await sql`
+    select 1 from audit_entry where event = 'white_label.customer_ended' and target_id = ${id} limit 1`;
+  return rows.length > 0;
+}

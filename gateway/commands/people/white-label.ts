@@ -11,6 +11,7 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
 import { listWhiteLabel } from "../../../engine/identity/white-label/reads.js";
+import { findWhiteLabel } from "../../../engine/storage/identity/white-label.js";
 import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
 import { openRegistrationPorts } from "../../../engine/peppol/discovery/registrations-setup.js";
 import { openOwnPki } from "../../../engine/peppol/pki/setup.js";
@@ -90,10 +91,28 @@ function operationIn(args: readonly string[]): string {
   return id;
 }
 
-/** Does something about an operation and prints the status that it has then, or why it was not done. */
-async function ending(id: string, run: (commands: Commands) => Promise<string>): Promise<ExitCode> {
+/**
+ * Does something about an operation and prints the status that it has then, or why it was not done.
+ * @param again  what is so, and left to do, where the operation is not in the state for it: a run before may have been
+ *   killed before it said what it had done. @returns the status, with a sentence; undefined where none has done it
+ */
+async function ending(
+  id: string,
+  run: (commands: Commands) => Promise<string>,
+  again: (commands: Commands, sql: Sql) => Promise<readonly [status: string, sentence: string] | undefined>,
+): Promise<ExitCode> {
   try {
-    const status = await withDatabase(loadConfig(), ({ sql }) => withCommands(sql, run));
+    const status = await withDatabase(loadConfig(), ({ sql }) =>
+      withCommands(sql, (commands) =>
+        run(commands).catch(async (error: unknown) => {
+          const isPast = error instanceof Refusal && error.reason === "WHITE_LABEL_STATE";
+          const done = isPast ? await again(commands, sql) : undefined;
+          if (done === undefined) throw error;
+          complain(done[1]);
+          return done[0];
+        }),
+      ),
+    );
     print(JSON.stringify({ id, status }, null, 2));
     return EXIT.ok;
   } catch (error) {
@@ -108,10 +127,18 @@ const releaseCommand: Command = {
   usage: [
     "kurier white-label release ID",
     "The operation succeeds where the registry has done it, and is released where it has not; the participant is free then.",
+    "May be broken off and run again: what is left is done, and one whose review has ended is told.",
   ],
   run: async (args) => {
     const id = operationIn(args);
-    return ending(id, async (commands) => (await commands.release(id)).status);
+    return ending(
+      id,
+      async (commands) => (await commands.release(id)).status,
+      async (commands) => [
+        (await commands.finishRelease(id)).status,
+        "No review of the operation is open; the registry was not asked.",
+      ],
+    );
   },
 };
 
@@ -122,15 +149,25 @@ const vouchCommand: Command = {
     "kurier white-label vouch ID < FILE",
     "Ask the tax authority, or the present provider of a company that moves, which token it gave out; its text is read from standard input.",
     "The operation goes on where it came with the same token; with another one nothing changes.",
+    "May be broken off and run again: one that was vouched for is told, with its status.",
   ],
   run: async (args) => {
     const id = operationIn(args);
     const token = (await readStandardInput()).toString("utf8").trim();
     if (token === "") throw new UsageError("Give the token that was checked on standard input.");
-    return ending(id, async (commands) => {
-      await commands.vouch({ id, token });
-      return "processing";
-    });
+    return ending(
+      id,
+      async (commands) => {
+        await commands.vouch({ id, token });
+        return "processing";
+      },
+      async (_, sql) => {
+        const row = await findWhiteLabel(sql, id, undefined);
+        return row === undefined || row.vouchedAt === null
+          ? undefined
+          : [row.status, "The operation was vouched for before; the token was not compared again."];
+      },
+    );
   },
 };
 
@@ -164,6 +201,7 @@ const endCustomerCommand: Command = {
     'kurier white-label end-customer ID --reason "WHY"',
     "ID is the customer's, as POST and GET /customers show it to its integrator, who can note the right one afterwards.",
     "One whose company is registered under its customerRef stays. Its name and tax id are kept in the integrator's audit, the reason in the operators' record.",
+    "May be broken off and run again.",
   ],
   run: async (args) => {
     const { values, options } = parseArguments(args, { options: ["reason"], words: 1 });

@@ -3,6 +3,7 @@
  * identity is never taken over and never asked for twice, whatever is cut off where, and the token is nowhere to read.
  */
 import { spawn } from "node:child_process";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { IncomingMessage, Server } from "node:http";
@@ -17,6 +18,8 @@ import { ownRegistry } from "../../../engine/peppol/registry/own.js";
 import type { ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { claimWhiteLabel } from "../../../engine/storage/identity/white-label.js";
+import { operationContext } from "../../../engine/identity/white-label/operations.js";
+import { createSealer } from "../../../engine/storage/sealer.js";
 import { attributeOf, childrenNamed, onlyChild, parseXml, textOf } from "../../../validators/xml/tree.js";
 import { http, MASTER_KEY, startTestEngine } from "../../support/engines/engine.js";
 import type { HttpAnswer, TestEngine } from "../../support/engines/engine.js";
@@ -202,22 +205,30 @@ beforeEach(() => {
   smp.calls.length = 0;
 });
 
-/** Runs `kurier white-label …` beside the engines. */
-const kurier = (
-  ...args: readonly string[]
-): Promise<{ readonly status: number | null; readonly out: string; readonly err: string }> =>
+/** Starts `kurier white-label …` beside the engines. */
+const startKurier = (args: readonly string[], input = ""): ChildProcessWithoutNullStreams => {
+  const child = spawn(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "white-label", ...args], {
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      DATA_DIR: node().dataDir,
+      ENVIRONMENT: "sandbox",
+      DATABASE_URL: db.url,
+      MASTER_KEY: MASTER_KEY.toString("base64"),
+      PUBLIC_URL: node().engine.publicUrl,
+      WHITE_LABEL_SMP: whiteLabelSmp,
+    },
+  });
+  child.stdin.end(input);
+  return child;
+};
+
+interface KurierEnd {
+  readonly status: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+const endOf = (child: ChildProcessWithoutNullStreams): Promise<KurierEnd> =>
   new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "white-label", ...args], {
-      env: {
-        PATH: process.env["PATH"] ?? "",
-        DATA_DIR: node().dataDir,
-        ENVIRONMENT: "sandbox",
-        DATABASE_URL: db.url,
-        MASTER_KEY: MASTER_KEY.toString("base64"),
-        PUBLIC_URL: node().engine.publicUrl,
-        WHITE_LABEL_SMP: whiteLabelSmp,
-      },
-    });
     let [out, err] = ["", ""];
     child.stdout.on("data", (chunk: Buffer) => {
       out += chunk.toString();
@@ -229,6 +240,7 @@ const kurier = (
       resolve({ status, out, err });
     });
   });
+const kurier = (...args: readonly string[]): Promise<KurierEnd> => endOf(startKurier(args));
 
 const tokensOf = ({ key }: Partner): Promise<string[]> => Promise.all(nodes.map((one) => tokenOf(one, key)));
 const node = (at = 0): TestEngine => nodes[at % nodes.length] as TestEngine;
@@ -433,7 +445,11 @@ describe("a registry whose outcome nobody knows", () => {
     smp.fault = { at: "group", does: "cut after" };
     const { json: open } = await post("registrations", wishOf(newDic()));
     smp.fault = undefined;
-    const { json: done } = await post("registrations", wishOf(newDic()));
+    const refusedDic = newDic();
+    smp.fault = { at: "group", does: 400 };
+    expect(faultOf(await post("registrations", wishOf(refusedDic)))).toEqual([422, "REGISTRY_REFUSED"]);
+    smp.fault = undefined;
+    const [done] = await db.sql`select id from white_label_operation where dic = ${refusedDic}`;
     smp.isBlind = true;
     const refused = async (...args: readonly string[]) => {
       const { status, out, err } = await kurier(...args);
@@ -445,7 +461,7 @@ describe("a registry whose outcome nobody knows", () => {
       "",
       expect.stringMatching(/^The registry does not say who has the participant, .* the review stays open\./),
     ]);
-    expect(await refused("release", String(done["id"]))).toEqual([
+    expect(await refused("release", String(done?.["id"]))).toEqual([
       EXIT.failed,
       "",
       expect.stringContaining("is not under review"),
@@ -600,7 +616,7 @@ test("kurier white-label end-customer frees the name of a customer with a wrong 
   expect([status, (await post("registrations", wishOf(right))).status]).toEqual([201, 201]);
   const refused = [
     await kurier("end-customer", second, "--reason", "why"),
-    await kurier("end-customer", first, "--reason", "why"),
+    await kurier("end-customer", randomUUID(), "--reason", "why"),
   ];
   expect(refused.map((one) => [one.status, one.err])).toEqual([
     [EXIT.failed, expect.stringContaining("the customer stays")],
@@ -627,6 +643,115 @@ test("kurier white-label end-customer frees the name of a customer with a wrong 
     { event: "operator.customer_ended", ...noted("why") },
     { event: "operator.failed", ...noted("why", "NOT_FOUND") },
   ]);
+});
+
+describe("a command that is killed on its way", () => {
+  /**
+   * Kills the command while a statement of it waits for its integrator's row. The server goes on with such a statement,
+   * unless it dies with the command, as where both were on one machine.
+   */
+  async function killWaiting(
+    args: readonly string[],
+    statement: string,
+    { input = "", dies = false }: { readonly input?: string; readonly dies?: boolean } = {},
+  ): Promise<void> {
+    const holding = await openTransaction(db.url);
+    await holding.run(`select 1 from integrator where id = '${partner.integratorId}' for update`);
+    const waiting = async (): Promise<number | undefined> => {
+      const [row] = await db.sql<{ pid: number }[]>`
+        select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+          and position(${statement} in query) > 0 and pid <> pg_backend_pid()`;
+      return row?.pid;
+    };
+    const child = startKurier(args, input);
+    const ended = endOf(child);
+    const pid = (await eventually("its statement waits", waiting)) ?? 0;
+    child.kill("SIGKILL");
+    expect(await ended).toMatchObject({ status: null, out: "" });
+    if (dies) await db.sql`select pg_terminate_backend(${pid})`;
+    if (dies) await eventually("its statement is gone", async () => (await waiting()) === undefined);
+    await holding.commit();
+    await eventually("the server has done with it", async () => {
+      const rows = await db.sql`select 1 from pg_stat_activity where pid = ${pid}`;
+      return rows.length === 0;
+    });
+  }
+
+  const underReview = async (fault: Fault): Promise<readonly [id: string, dic: string]> => {
+    const dic = newDic();
+    smp.fault = fault;
+    const { json } = await post("registrations", wishOf(dic));
+    smp.fault = undefined;
+    return [String(json["id"]), dic];
+  };
+  const released = (id: string, status: string): KurierEnd => ({
+    status: EXIT.ok,
+    out: `${JSON.stringify({ id, status }, null, 2)}\n`,
+    err: "No review of the operation is open; the registry was not asked.\n",
+  });
+
+  test.each([
+    ["went on with its last statement", false],
+    ["died with it before it bound what the registry has done", true],
+  ])("a release whose server %s is finished by the next run", async (_, dies) => {
+    const [id, dic] = await underReview({ at: "group", does: "cut after" });
+    await killWaiting(["release", id], "bind_white_label", { dies });
+    expect(await statusOf(id)).toBe(dies ? "smp_succeeded" : "succeeded");
+    expect(await kurier("release", id)).toEqual(released(id, "succeeded"));
+    expect((await operation(id))["status"]).toBe("succeeded");
+    expect(await db.sql`select 1 from participant where key = ${`0245:${dic}`}`).toHaveLength(1);
+  });
+
+  test("a release that freed the participant says so to who runs it again", async () => {
+    const [id] = await underReview({ at: "group", does: "cut before" });
+    expect((await kurier("release", id)).status).toBe(EXIT.ok);
+    expect(await kurier("release", id)).toEqual(released(id, "released"));
+  });
+
+  test("a vouching that was written is told by the next run, with what has become of the operation", async () => {
+    const [dic, id, token] = [newDic(), randomUUID(), "given by the authority"];
+    const sealer = createSealer([MASTER_KEY]);
+    await db.sql`
+      insert into white_label_operation (id, integrator_id, operation_type, status, version, customer_ref, dic,
+        participant_key, company_email, error_code, secret_key_id, secret_sealed, created_at, updated_at)
+      values (${id}, ${partner.integratorId}, 'registration', 'manual_review', 1, ${`ref-${dic}`}, ${dic},
+        ${`0245:${dic}`}, 'a@b.example', 'VERIFICATION_REQUIRED', ${sealer.keyId},
+        ${sealer.seal(Buffer.from(token), operationContext(id, "secret"))}, now(), now())`;
+    const vouch = (input: string): Promise<KurierEnd> => endOf(startKurier(["vouch", id], input));
+    expect(await vouch("another")).toMatchObject({ status: EXIT.failed, out: "" });
+    await killWaiting(["vouch", id], "vouch_white_label", { input: token });
+    await eventually("the registry has done it", async () => (await statusOf(id)) === "succeeded");
+    expect(await vouch(token)).toEqual({
+      status: EXIT.ok,
+      out: `${JSON.stringify({ id, status: "succeeded" }, null, 2)}\n`,
+      err: "The operation was vouched for before; the token was not compared again.\n",
+    });
+    expect(
+      await db.sql`select 1 from audit_entry where event = 'white_label.vouched' and target_id = ${id}`,
+    ).toHaveLength(1);
+  });
+
+  test("the end of a customer that was written is the next run's, too, and stands once in the audit", async () => {
+    const body = { ...wishOf(newDic()), relationship: "represented", customerAuthorization: "Mandát" };
+    const { json } = await api(node(), tokens[0], "POST /customers", {
+      body,
+      headers: { "idempotency-key": randomUUID() },
+    });
+    const args = ["end-customer", String(json["id"]), "--reason", "a typing error"];
+    await killWaiting(args, "end_white_label_customer");
+    expect(await kurier(...args)).toEqual({
+      status: EXIT.ok,
+      out: `${JSON.stringify({ id: json["id"], status: "ended" }, null, 2)}\n`,
+      err: "",
+    });
+    const entries = await db.sql`
+      select event from audit_entry where target_id = ${String(json["id"])} order by position`;
+    expect(entries.map(({ event }) => event as unknown)).toEqual([
+      "operator.customer_ended",
+      "white_label.customer_ended",
+      "operator.customer_ended",
+    ]);
+  });
 });
 
 test("a late repeat of what made a customer is refused also where the audit of its end has the key itself", async () => {
