@@ -121,6 +121,8 @@ export class LaneOfWorkers {
       idleTimeout: IDLE_THREAD_MS,
       maxQueue: this.#threads,
       execArgv: process.allowedNodeEnvironmentFlags.has(NO_REQUIRED_MODULES) ? [NO_REQUIRED_MODULES] : [],
+      // No NODE_OPTIONS: what they load before the engine may ask for modules by `require`, and no thread would start.
+      env: {},
       recordTiming: true,
       resourceLimits: {
         maxOldGenerationSizeMb: options.heapMiB?.[lane] ?? (lane === "small" ? 256 : 1_024),

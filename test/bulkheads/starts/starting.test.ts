@@ -16,6 +16,7 @@ import { isRunning } from "../../../engine/embedded/child.js";
 import { findNatsServer } from "../../../engine/embedded/embedded.js";
 import { openKeyring } from "../../../engine/storage/keyring/keyring.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
+import { accessToken, invoiceXml, send, sendParts } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
@@ -90,6 +91,40 @@ describe("an engine that ends", () => {
       await eventually("the children are gone", () => !children.some((pid) => isRunning(pid)));
     },
   );
+});
+
+describe("an engine whose operator loads a module before it", () => {
+  const note = (to: string): string =>
+    `.appendFileSync(${JSON.stringify(to)}, isMainThread ? "engine\\n" : "thread\\n");`;
+
+  /** Writes an ES module and a CommonJS one that asks for it by `require`; each notes in a file who has loaded it. */
+  function newModules(): { readonly es: string; readonly common: string; readonly loaded: () => readonly string[] } {
+    const folder = newDataDir();
+    const [es, common, log] = [join(folder, "es.mjs"), join(folder, "common.cjs"), join(folder, "loaded")];
+    writeFileSync(es, `import fs from "node:fs"; import { isMainThread } from "node:worker_threads"; fs${note(log)}`);
+    writeFileSync(common, `require(${JSON.stringify(es)});`);
+    return { es, common, loaded: () => readFileSync(log, "utf8").trim().split("\n") };
+  }
+
+  test.each<readonly [string, (of: { readonly es: string; readonly common: string }) => string]>([
+    ["--import of an ES module", ({ es }) => `--import ${es}`],
+    ["--import of a CommonJS module that requires one", ({ common }) => `--import=${common}`],
+    ["--require of an ES module", ({ es }) => `--no-warnings --require "${es}" --max-semi-space-size=16`],
+    ["-r of a CommonJS module that requires one", ({ common }) => `-r ${common}`],
+  ])("NODE_OPTIONS with %s is heard by the engine and stops none of its threads", async (_, optionsOf) => {
+    const modules = newModules();
+    const engine = await startEngineProcess({ dataDir: newDataDir(), env: { NODE_OPTIONS: optionsOf(modules) } });
+    try {
+      const { sandbox } = engine;
+      const [from, to] = [sandbox.sender.participantId, sandbox.receiver.participantId];
+      const sender = { participantId: from, token: await accessToken(sandbox, sandbox.sender) };
+      const sent = await send(sandbox, sender, sendParts(from, to, invoiceXml(from, to)));
+      expect(sent.status, sent.text).toBe(202);
+      expect(new Set(modules.loaded())).toEqual(new Set(["engine"]));
+    } finally {
+      await engine.stop();
+    }
+  });
 });
 
 describe("an engine that cannot start", () => {
