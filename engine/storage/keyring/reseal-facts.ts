@@ -9,7 +9,7 @@ import { FIRM_KEY_PREFIX } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
 import { noteContext, openFacts, sealFacts } from "./facts.js";
-import { openedOrTold } from "./reseal.js";
+import { openedOrTold, sealerOrTold } from "./reseal.js";
 import type { OnLeft } from "./reseal.js";
 import { NO_ID, resealWords } from "./reseal-words.js";
 
@@ -73,16 +73,17 @@ async function write(
   const [opened, sealed]: [StoredFacts[], string[]] = [[], []];
   for (const row of rows) {
     const { id, sender, firm_id } = row;
-    const facts = await openedOrTold(
-      () => openFacts(sealer, id, row.facts),
+    const told =
       onLeft &&
-        ((missingKeyId) => {
-          onLeft(table, id, missingKeyId);
-        }),
-    );
+      ((missingKeyId?: string): void => {
+        onLeft(table, id, missingKeyId);
+      });
+    const facts = await openedOrTold(() => openFacts(sealer, id, row.facts), told);
     if (facts === undefined) continue;
+    const by = await sealerOrTold(sealer, firm_id, told);
+    if (by === undefined) continue;
     opened.push(row);
-    sealed.push(JSON.stringify(sealFacts(await sealer.forFirm(firm_id), { id, sender }, facts)));
+    sealed.push(JSON.stringify(sealFacts(by, { id, sender }, facts)));
   }
   if (opened.length === 0) return 0;
   const before = (name: string): string[] => opened.map(({ facts }) => facts[name] ?? null) as string[];
@@ -96,7 +97,8 @@ async function write(
 }
 
 /** Notes that lie in clear beside messages; each is sealed under the key of its message, where that one seals. */
-async function sealNotes(sql: Sql, sealer: Sealer): Promise<number> {
+async function sealNotes(sql: Sql, resealer: Resealer): Promise<number> {
+  const { sealer } = resealer;
   let written = 0;
   let after = NO_ID;
   for (;;) {
@@ -107,15 +109,24 @@ async function sealNotes(sql: Sql, sealer: Sealer): Promise<number> {
       order by id limit ${LIMITS.reseal_batch}`;
     const last = rows.at(-1);
     if (last === undefined) return written;
-    for (const row of rows) written += await sealNote(sql, sealer, row);
+    for (const row of rows) written += await sealNote(sql, resealer, row);
     after = last.id;
   }
 }
 
 /** Seals one note, unless its message is sealed under another key than what is written now. @returns 1, or 0 */
-async function sealNote(sql: Sql, sealer: Sealer, { id, firm_id, key_id, note }: ClearNote): Promise<number> {
-  const by = key_id === sealer.keyId ? sealer : await sealer.forFirm(firm_id ?? undefined);
-  if (by.keyId !== key_id) return 0;
+async function sealNote(
+  sql: Sql,
+  { sealer, onLeft }: Resealer,
+  { id, firm_id, key_id, note }: ClearNote,
+): Promise<number> {
+  const told =
+    onLeft &&
+    ((missingKeyId: string): void => {
+      onLeft("service_message", id, missingKeyId);
+    });
+  const by = key_id === sealer.keyId ? sealer : await sealerOrTold(sealer, firm_id, told);
+  if (by?.keyId !== key_id) return 0;
   const { count } = await sql`
     update service_message set note = null, note_sealed = ${by.seal(Buffer.from(note), noteContext(id))}
     where id = ${id} and note is not null and payload_key_id = ${key_id}`;
@@ -142,5 +153,5 @@ export async function resealFacts(sql: Sql, sealer: Sealer, which: Which, onLeft
     }
   }
   written += await resealWords(sql, sealer, unless, onLeft);
-  return written + (await sealNotes(sql, sealer));
+  return written + (await sealNotes(sql, { sealer, onLeft }));
 }

@@ -14,7 +14,8 @@ import { FirmKeyFailure } from "./firm-key-files.js";
 
 /**
  * Hears of a value that does not open and is left as it is: the table, and the row by its id.
- * @param missingKeyId  the key that has sealed it, where that is not in the ring. @default the value is damaged
+ * @param missingKeyId  the key that has sealed it, or is to seal it for its firm, where that cannot be had.
+ *   @default the value is damaged
  */
 export type OnLeft = (table: string, id: string, missingKeyId?: string) => void;
 
@@ -33,6 +34,26 @@ export async function openedOrTold<T>(
   } catch (error) {
     if (told === undefined || error instanceof Refusal || error instanceof FirmKeyFailure) throw error;
     told(error instanceof KeyMissing ? error.keyId : undefined);
+    return undefined;
+  }
+}
+
+/**
+ * Who seals what belongs to a firm. One whose key is damaged, lost or erased must not keep all others from the new key.
+ * @param told  hears that the firm's key cannot be had. @default that is thrown
+ * @returns undefined where it cannot be had
+ * @throws Error also when the directory of keys is away
+ */
+export async function sealerOrTold(
+  sealer: Sealer,
+  firmId: FirmId | null,
+  told: ((missingKeyId: string) => void) | undefined,
+): Promise<Sealer | undefined> {
+  try {
+    return await sealer.forFirm(firmId ?? undefined);
+  } catch (error) {
+    if (told === undefined || firmId === null || !(error instanceof FirmKeyFailure) || error.passing) throw error;
+    told(`${FIRM_KEY_PREFIX}${firmId}`);
     return undefined;
   }
 }
@@ -109,19 +130,19 @@ async function resealRow(
     select ${sql(names)} from ${sql(of.table)}
     where ${sql(of.id)} = ${idOf(sql, of, id)} and ${sql(of.keyId)} = ${key_id}`;
   if (row === undefined) return false;
-  const sealer = await by.forFirm(place.firm_id ?? undefined);
+  const told =
+    onLeft &&
+    ((missingKeyId?: string): void => {
+      onLeft(of.table, id, missingKeyId);
+    });
+  const sealer = await sealerOrTold(by, place.firm_id, told);
+  if (sealer === undefined) return false;
   const values: Record<string, Buffer | string> = { [of.keyId]: sealer.keyId };
   for (const [name, contextOf] of Object.entries(of.sealed)) {
     const sealed = row[name];
     if (sealed === null || sealed === undefined) continue;
     const context = contextOf(id);
-    const opened = await openedOrTold(
-      () => sealer.openInSlices(key_id, sealed, context),
-      onLeft &&
-        ((missingKeyId) => {
-          onLeft(of.table, id, missingKeyId);
-        }),
-    );
+    const opened = await openedOrTold(() => sealer.openInSlices(key_id, sealed, context), told);
     if (opened === undefined) return false;
     values[name] = await sealer.sealInSlices(opened, context);
   }

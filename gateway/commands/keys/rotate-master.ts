@@ -8,7 +8,7 @@ import type { Keyring } from "../../../engine/storage/keyring/keyring.js";
 import { resealTable } from "../../../engine/storage/keyring/reseal.js";
 import type { OnLeft } from "../../../engine/storage/keyring/reseal.js";
 import { resealFacts } from "../../../engine/storage/keyring/reseal-facts.js";
-import { KeyMissing } from "../../../engine/storage/sealer.js";
+import { FIRM_KEY_PREFIX, KeyMissing } from "../../../engine/storage/sealer.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { openKeys } from "../../start/data-dir.js";
 import { EXIT, parseArguments } from "../command.js";
@@ -65,6 +65,18 @@ export async function rotateMaster(
   return { values: first + second, wrapped, replaced: left > 0 ? undefined : await wrapEarlierKeys(sql, keyring) };
 }
 
+/** The firm whose key is missing; undefined for a master key, and for what is damaged. */
+const firmIn = (keyId: string | undefined): string | undefined =>
+  keyId?.startsWith(FIRM_KEY_PREFIX) === true ? plain(keyId.slice(FIRM_KEY_PREFIX.length)) : undefined;
+
+function sentenceOf(table: string, id: string, missingKeyId: string | undefined): string {
+  const firmId = firmIn(missingKeyId);
+  if (firmId !== undefined)
+    return `The row ${plain(id)} of ${table} was left as it is: the key of its firm ${firmId} cannot be had.`;
+  const why = missingKeyId === undefined ? "" : `, for its key ${plain(missingKeyId)} is missing`;
+  return `The row ${plain(id)} of ${table} does not open${why}; it was left as it is.`;
+}
+
 /** What an operator is told of rows that do not open: damaged ones are restored, keys that are missing are given. */
 export function createUnopenedReport(say: (sentence: string) => void): {
   readonly hear: OnLeft;
@@ -73,19 +85,29 @@ export function createUnopenedReport(say: (sentence: string) => void): {
 } {
   let damaged = 0;
   let keyless = 0;
+  let ofFirms = 0;
   // Bounded by NAMED.
   const missing = new Set<string>();
+  // Bounded by NAMED.
+  const firms = new Set<string>();
   return {
     hear: (table, id, missingKeyId) => {
-      const why = missingKeyId === undefined ? "" : `, for its key ${plain(missingKeyId)} is missing`;
-      if (damaged + keyless < NAMED) say(`The row ${plain(id)} of ${table} does not open${why}; it was left as it is.`);
-      if (missingKeyId === undefined) damaged += 1;
+      if (damaged + keyless + ofFirms < NAMED) say(sentenceOf(table, id, missingKeyId));
+      const firmId = firmIn(missingKeyId);
+      if (firmId !== undefined) {
+        ofFirms += 1;
+        if (firms.size < NAMED) firms.add(firmId);
+      } else if (missingKeyId === undefined) damaged += 1;
       else {
         keyless += 1;
         if (missing.size < NAMED) missing.add(plain(missingKeyId));
       }
     },
     end: () => {
+      if (ofFirms > 0)
+        say(
+          `Rows of firms whose keys cannot be had: ${ofFirms}. Restore the files of ${[...firms].join(", ")} in FIRM_KEYS from a copy, or forget who was erased with kurier firms erase, and run this again.`,
+        );
       if (keyless > 0)
         say(
           `Rows that do not open, since their key is missing: ${keyless}. Give the master key ${[...missing].join(", ")} in MASTER_KEY_PREVIOUS, and run this again.`,
@@ -94,7 +116,7 @@ export function createUnopenedReport(say: (sentence: string) => void): {
         say(
           `Rows that do not open, since they are damaged: ${damaged}. Restore them from a copy of the database; the key that sealed them is kept.`,
         );
-      return damaged + keyless === 0;
+      return damaged + keyless + ofFirms === 0;
     },
   };
 }

@@ -40,7 +40,7 @@ import { createSealer } from "../../../engine/storage/sealer.js";
 import { openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { EXIT } from "../../../gateway/commands/command.js";
-import { rotateMaster } from "../../../gateway/commands/keys/rotate-master.js";
+import { createUnopenedReport, rotateMaster } from "../../../gateway/commands/keys/rotate-master.js";
 import { SEALED } from "../../../gateway/commands/keys/sealed-columns.js";
 import { boxClient } from "../../support/callers/box.js";
 import { accessToken, invoiceXml, MASTER_KEY, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
@@ -365,6 +365,47 @@ describe("keys of firms", () => {
     expect(gunzipSync(alone.sealer.open(after.key_id, after.sealed, row.id)).toString()).toBe("an invoice");
     expect(openFacts(alone.sealer, row.id, after.facts)).toMatchObject(FACTS);
   });
+
+  test.each<readonly [string, (firmId: FirmId) => unknown]>([
+    ["damaged", (firmId) => writeFileSync(join(folder, `${firmId}.key`), "")],
+    ["lost", (firmId) => rmSync(join(folder, `${firmId}.key`))],
+    ["erased", (firmId) => openFirmKeyFiles(`file:${folder}`).erase(firmId)],
+  ])(
+    "keys of firms of which one is %s keep the rows of no other from their key, and those that are left are named",
+    async (_, lose) => {
+      const before = await start(db.sql, { text: undefined });
+      const ids = new Map<FirmId, string>();
+      const firms = [1, 2, 3].map((n) => `0245:${String(Math.trunc(systemClock.now()) + n).slice(-10)}`);
+      for (const participant of firms) {
+        const firmId = await seedFirm(db.sql, participant);
+        const row = newDocumentRow(firmId, participant, {});
+        const facts = sealFacts(before.sealer, { id: row.id, sender: participant }, FACTS);
+        await acceptDocuments(db.sql, [
+          await sealedDocumentRow(before.sealer, { ...row, facts }, Buffer.from("an invoice")),
+        ]);
+        ids.set(firmId, row.id);
+      }
+      const keyring = await start(db.sql);
+      for (const firmId of ids.keys()) await sealed(keyring, firmId);
+      const [first = newFirm()] = ids.keys();
+      const id = ids.get(first) ?? "";
+      await lose(first);
+      const said: string[] = [];
+      const report = createUnopenedReport((sentence) => said.push(sentence));
+      const later = await start(db.another());
+      const { values } = await rotateMaster(db.sql, later, report.hear, () => undefined);
+      expect([values, report.end()]).toEqual([4, false]);
+      expect(said).toEqual([
+        `The row ${id} of payload was left as it is: the key of its firm ${first} cannot be had.`,
+        `The row ${id} of document was left as it is: the key of its firm ${first} cannot be had.`,
+        `Rows of firms whose keys cannot be had: 2. Restore the files of ${first} in FIRM_KEYS from a copy, or forget who was erased with kurier firms erase, and run this again.`,
+      ]);
+      const keys = await db.sql<{ key_id: string }[]>`select key_id from payload`;
+      expect(new Set(keys.map(({ key_id }) => key_id))).toEqual(
+        new Set([keyring.sealer.keyId, ...[...ids.keys()].slice(1).map((firmId) => `firm:${firmId}`)]),
+      );
+    },
+  );
 
   test("keys of firms that do not open keep no others under the old master key: kurier keys rotate-master names their files and nothing of them, replaces no master key and ends with 1, until their files are back", async () => {
     const keyring = await start(db.sql);
