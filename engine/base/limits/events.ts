@@ -43,6 +43,8 @@ export const EVENT_LIMITS = {
   /** Events of a document that are sent before the end of the first is written; none is begun later than this. Ours. */
   webhook_chain_max: 8,
   webhook_chain_ms: 1 * SECOND_MS,
+  /** What of a row was read longer ago is read again before it is sent: its owner may have changed it since. Ours. */
+  webhook_chain_fresh_ms: 50,
   /** A lease outlives the attempt, which the outbound client bounds. */
   webhook_lease_ms: 60 * SECOND_MS,
   /** Attempts at one delivery in a row that were begun and never ended, after which it is a dead letter. Ours. */

@@ -13,6 +13,7 @@ import type { Http, HttpResult } from "../../peppol/network/http.js";
 import type { AttemptReport } from "../../storage/events/attempts.js";
 import { settleDeliveries } from "../../storage/events/dispatch.js";
 import type { ClaimedDelivery, DeliveryEnd, Settled } from "../../storage/events/dispatch.js";
+import { standingBehind } from "../../storage/events/fan-out.js";
 import type { DeliveryChain } from "../../storage/events/fan-out.js";
 import { disableSubscription } from "../../storage/events/subscriptions.js";
 import type { Sealer } from "../../storage/sealer.js";
@@ -235,10 +236,26 @@ async function attempted(ports: AttemptPorts, claimed: ClaimedDelivery): Promise
   return { end, gone };
 }
 
+/** What waits behind the first of a chain as it is now; undefined where it is not to be sent, or nobody can tell. */
+async function standingNow(
+  { sql, owner, log }: AttemptPorts,
+  first: ClaimedDelivery,
+  { deliveryId: behind }: ClaimedDelivery,
+): Promise<ClaimedDelivery | undefined> {
+  try {
+    return await standingBehind(sql, owner, { first: first.deliveryId, behind });
+  } catch (error) {
+    // What was taken so far is still to be written.
+    log.warn("webhook.look_failed", { component: "chain", ...errorFields(error) });
+    return undefined;
+  }
+}
+
 /**
  * Makes an attempt at each delivery of a chain while the one before is taken at once. What waits behind is sent before
  * the end of the first is written, so that one statement writes all of them; a receiver that takes its time has each
- * end written before the next event, and a process that dies has little to send twice.
+ * end written before the next event, and a process that dies has little to send twice. What was read a while ago is
+ * read again: it goes to the url of now, signed by the secrets of now, and to nobody who may be told no more.
  */
 async function attemptedInARow(
   ports: AttemptPorts,
@@ -249,9 +266,10 @@ async function attemptedInARow(
   if (one === undefined) return undefined;
   const made: [Attempted, ...Attempted[]] = [one];
   for (const claimed of behind.slice(0, LIMITS.webhook_chain_max - 1)) {
-    const isSwift = ports.clock.monotonic() - start < LIMITS.webhook_chain_ms;
-    if (made.at(-1)?.end.status !== "SUCCESS" || !isSwift) break;
-    const next = await attempted(ports, claimed);
+    const passed_ms = ports.clock.monotonic() - start;
+    if (made.at(-1)?.end.status !== "SUCCESS" || passed_ms >= LIMITS.webhook_chain_ms) break;
+    const standing = passed_ms < LIMITS.webhook_chain_fresh_ms ? claimed : await standingNow(ports, first, claimed);
+    const next = standing && (await attempted(ports, standing));
     if (next === undefined) break;
     made.push(next);
   }

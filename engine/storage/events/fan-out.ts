@@ -61,6 +61,25 @@ export async function fanOutConnector(sql: Sql): Promise<FannedOut> {
 
 type Taken = ClaimedDelivery & { readonly isFirst: boolean };
 
+/**
+ * What waits behind a delivery as it is now; undefined where the first is under this lease no more, or it does not wait
+ * or open any more.
+ */
+export async function standingBehind(
+  sql: Sql,
+  owner: string,
+  { first, behind }: { readonly first: string; readonly behind: string },
+): Promise<ClaimedDelivery | undefined> {
+  const [row] = await sql<StoredClaim<ClaimedDelivery>[]>`
+    select ${claimedColumns(sql)}
+    from webhook_delivery as d join webhook_subscription as s on s.id = d.subscription_id
+    ${messageJoins(sql)}
+    where d.id = ${behind} and case when d.lease_owner is null and d.status in ('PENDING', 'RETRYING')
+        then d.due_at = 'infinity' end
+      and exists (select 1 from webhook_delivery as f where f.id = ${first} and f.lease_owner = ${owner})`;
+  return row === undefined ? undefined : unlessAway(() => claimOf(sql, row));
+}
+
 /** Deliveries of one document for a subscription, in their order: the first is under lease, the others are behind. */
 export type DeliveryChain = readonly [ClaimedDelivery, ...ClaimedDelivery[]];
 

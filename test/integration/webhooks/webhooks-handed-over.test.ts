@@ -8,7 +8,10 @@ import { systemClock } from "../../../engine/base/clock.js";
 import type { FirmId } from "../../../engine/base/ids.js";
 import { newId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { silentLog } from "../../../engine/base/log.js";
+import type { Log } from "../../../engine/base/log.js";
 import { attemptDelivery } from "../../../engine/events/webhooks/attempt.js";
+import { signatureOf } from "../../../engine/events/webhooks/signature.js";
 import { claimDeliveries, settleDeliveries } from "../../../engine/storage/events/dispatch.js";
 import type { ClaimedDelivery } from "../../../engine/storage/events/dispatch.js";
 import { fanOutFeed, takenChains } from "../../../engine/storage/events/fan-out.js";
@@ -17,6 +20,7 @@ import { disableSubscription } from "../../../engine/storage/events/subscription
 import { eventually } from "../../support/eventually.js";
 import { startReceiver, status } from "../../support/webhooks/receiver.js";
 import type { Receiver } from "../../support/webhooks/receiver.js";
+import { closableDatabase } from "../../support/database/closable.js";
 import { openTransaction } from "../../support/database/transactions.js";
 import { webhookWorld } from "../../support/webhooks/webhook-world.js";
 import type { WebhookWorld } from "../../support/webhooks/webhook-world.js";
@@ -184,6 +188,61 @@ describe("events of one document that wait behind each other", () => {
       (await world.states(id)).every((state) => state.status === "SUCCESS"),
     );
     expect(arrived("/new")).toEqual(ids);
+  });
+
+  /** Sends a row of events to a receiver that takes its time, and whose first answer comes after `change`. */
+  async function sentAcross(
+    { chain }: { readonly chain: DeliveryChain },
+    change: () => Promise<unknown>,
+  ): Promise<void> {
+    receiver.script("/in", (response, call, nth) => {
+      void (nth === 1 ? change() : Promise.resolve()).then(() => {
+        status(200)(response, call, nth);
+      });
+    });
+    await attemptDelivery(world.ports({ clock: clockOf(LIMITS.webhook_chain_fresh_ms) }), ...chain);
+  }
+
+  test("events in a row are signed by the secret that was made while the first was under way, and by the one before", async () => {
+    const row = await ready();
+    let made = "";
+    await sentAcross(row, async () => {
+      made = await world.rotate(firm, row.id);
+    });
+    const calls = receiver.at("/in").map(({ headers, body }) => ({
+      isOfNew: headers["x-webhook-signature"] === signatureOf(made, Number(headers["x-webhook-timestamp"]), body),
+      hasPrevious: headers["x-webhook-signature-previous"] !== undefined,
+    }));
+    const [before, after] = [false, true].map((is) => ({ isOfNew: is, hasPrevious: is }));
+    expect(calls).toEqual([before, after, after]);
+    expect(await world.states(row.id)).toMatchObject(row.ids.map(() => ({ status: "SUCCESS", leased: false })));
+  });
+
+  test.each([
+    ["leads elsewhere", (id: string) => world.change(firm, id, { url: hook("/new") })],
+    ["is switched off", (id: string) => world.change(firm, id, { isActive: false })],
+    ["is deleted", (id: string) => world.remove(firm, id)],
+  ])("nothing more of a row of events is sent once its subscription %s", async (_, change) => {
+    const row = await ready();
+    await sentAcross(row, () => change(row.id));
+    expect(arrived("/in")).toEqual(row.ids.slice(0, 1));
+  });
+
+  test("a row of events ends where Postgres is away for a moment, and what was taken is not sent again", async () => {
+    const { id, ids, chain } = await ready();
+    const database = closableDatabase(world.db);
+    receiver.script("/in", (response, call, nth) => {
+      void database.close().then(() => {
+        status(200)(response, call, nth);
+      });
+    });
+    // It is back as soon as its absence is told.
+    const log: Log = { ...silentLog, warn: () => void database.open() };
+    const clock = clockOf(LIMITS.webhook_chain_fresh_ms);
+    await attemptDelivery(world.ports({ sql: database.sql, clock, log }), ...chain);
+    await database.stop();
+    expect(arrived("/in")).toEqual(ids.slice(0, 1));
+    expect(await world.states(id)).toMatchObject([{ status: "SUCCESS" }, { status: "PENDING" }, { status: "PENDING" }]);
   });
 
   test("events that wait behind one are not sent when that is another process's by then", async () => {

@@ -12,6 +12,7 @@ import type { Deliverer } from "../../../engine/events/webhooks/deliverer.js";
 import {
   changeSubscription,
   createSubscription,
+  deleteSubscription,
   rotateSubscriptionSecret,
 } from "../../../engine/events/webhooks/subscriptions.js";
 import type { MadeSubscription } from "../../../engine/events/webhooks/subscriptions.js";
@@ -77,6 +78,8 @@ export interface WebhookWorld {
     subscriptionId: string,
     changes: { readonly url?: string | null; readonly isActive?: boolean },
   ): Promise<unknown>;
+  /** Ends a subscription as its owner does. */
+  remove(firmId: FirmId, subscriptionId: string): Promise<void>;
   /** Makes deliveries of all that has happened. */
   queue(): Promise<void>;
   states(subscriptionId: string): Promise<DeliveryState[]>;
@@ -142,6 +145,8 @@ export async function webhookWorld(): Promise<WebhookWorld> {
         { url, events: undefined, isActive },
         OPERATOR,
       ),
+    remove: (firmId, id) =>
+      deleteSubscription({ sql, clock: systemClock }, { owner: { firmId, integratorId: undefined }, id }, OPERATOR),
     // Tests share a server, where a transaction of another database holds the feed back for a moment.
     queue: async () => {
       await eventually("all that happened is queued", async () => {
