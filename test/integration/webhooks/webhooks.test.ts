@@ -158,6 +158,16 @@ describe("a receiver that answers 2xx", () => {
     const [row] = await world.db.sql`select char_length(response_body) as n from webhook_delivery`;
     expect(row?.["n"]).toBe(LIMITS.webhook_answer_chars_kept);
   });
+
+  test("of an answer that never ends 16 KB are read, and the event is taken at once", async () => {
+    receiver.script("/in", (response) => {
+      response.writeHead(200).write("x".repeat(LIMITS.webhook_answer_bytes_max + 1));
+    });
+    const subscription = await world.subscribe(firm, hook("/in"));
+    world.deliver();
+    await world.happen(firm);
+    expect(await attempted(subscription.id)).toMatchObject({ status: "SUCCESS", responseStatus: 200, cause: null });
+  });
 });
 
 describe("a receiver that does not take an event", () => {
