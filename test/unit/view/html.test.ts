@@ -60,6 +60,13 @@ describeConformance("official examples as pages", "documents", () => {
     for (const amount of amounts) expect(text).toContain(asRead(amount, language));
   });
 
+  test.each(cases)("%s in %s has no table of which two columns bear one name", (_, language, path) => {
+    const tables = htmlOf(exampleBytes(path), language).match(/<thead>.*?<\/thead>/gsu) ?? [];
+    const names = tables.map((head) => [...head.matchAll(/<th[^>]*>([^<]*)</gu)].map(([, name]) => name));
+    expect(names.length).toBeGreaterThan(1);
+    expect(names).toEqual(names.map((columns) => [...new Set(columns)]));
+  });
+
   test("a kind of document has its name: self-billing says by whom, a credit note what it credits", () => {
     const of = (index: number, language: "en" | "sk"): string => {
       const [, ...path] = VIEW_EXAMPLES[index] ?? [""];

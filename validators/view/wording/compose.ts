@@ -100,7 +100,7 @@ function taxesTable({ taxes }: InvoiceView, { language, words }: Wording): Table
   return {
     heading: words("vat_breakdown"),
     columns: [
-      { label: words("rate"), isNumber: false, width: 46 },
+      { label: words("vat_rate"), isNumber: false, width: 46 },
       { label: words("taxable"), isNumber: true, width: 29 },
       { label: words("vat"), isNumber: true, width: 25 },
     ],

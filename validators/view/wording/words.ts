@@ -86,6 +86,7 @@ const WORDS = {
   a_discount: textRow("Discount", "Zľava"),
   a_charge: textRow("Charge", "Prirážka"),
   vat_breakdown: textRow("VAT breakdown", "Rekapitulácia DPH"),
+  vat_rate: textRow("VAT rate", "Sadzba DPH"),
   taxable: textRow("Taxable amount", "Základ dane"),
   vat: textRow("VAT", "DPH"),
   totals: textRow("Totals", "Súčty"),
