@@ -110,11 +110,15 @@ const shownPlace = (path: readonly PropertyKey[]): readonly PropertyKey[] =>
  */
 export function detailsOfIssues(issues: readonly Issue[], prefix: string): ErrorDetail[] {
   const details: ErrorDetail[] = [];
+  let mistyped: string | undefined;
   for (const issue of issues) {
     const places = issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...issue.path, key]) : [issue.path];
     for (const place of places) {
       if (details.length === LIMITS.error_details_max) return details;
       const field = memberPath(prefix, shownPlace(place));
+      // A list has a length as a text has one: of a value of the wrong type nothing else is worth telling.
+      if (issue.code === "invalid_type") mistyped = field;
+      else if (field === mistyped) continue;
       details.push({ field, message: `${field} ${ownWords(issue) ?? words(issue)}.` });
     }
   }

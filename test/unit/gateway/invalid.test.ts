@@ -18,3 +18,24 @@ test.each([
     { field, message: `${field} is not a member of this request.` },
   ]);
 });
+
+test.each([
+  ["an empty list", [], "a string"],
+  ["a list that is too long", ["a", "b", "c"], "a string"],
+])("where a text must be, %s is told once, as what it is not", (_what, note, wanted) => {
+  const asked = z.object({ note: z.string().trim().min(1).max(2) });
+  const refused = asked.safeParse({ note }, { reportInput: true });
+  expect(detailsOfIssues(refused.error?.issues ?? [], "body")).toEqual([
+    { field: "note", message: `note must be ${wanted}.` },
+  ]);
+});
+
+test("a text where a list must be is told once, and what is wrong beside it is told, too", () => {
+  const asked = z.object({ events: z.array(z.string()).min(1), url: z.url().max(3) });
+  const refused = asked.safeParse({ events: "", url: "http://" }, { reportInput: true });
+  expect(detailsOfIssues(refused.error?.issues ?? [], "body")).toEqual([
+    { field: "events", message: "events must be a list." },
+    { field: "url", message: "url must be a URL." },
+    { field: "url", message: "url must have at most 3 characters." },
+  ]);
+});
