@@ -44,6 +44,10 @@ const NEXT_ACTIONS: Readonly<Record<RoutingStatus, string | undefined>> = {
   lookup_failed: AGAIN,
 };
 
+/** Without a process of the sender's choice it was asked about that of an ordinary invoice. */
+const OTHER_PROCESS =
+  "The recipient does not take this document type in the process of an ordinary invoice; name the one that it takes as processId.";
+
 /** The tax id is the participant's identifier in Slovakia, whether the directory lists it or not. */
 function participantBy({ by, value }: CompanyKey): ParticipantId | undefined {
   if (by === "participant") return value;
@@ -77,5 +81,7 @@ export async function resolveRecipient(
     ...(documentTypeId === undefined ? {} : { documentTypes: [{ documentTypeId }] }),
     ...(processId === undefined ? {} : { processId }),
   });
-  return { company, participant, nextAction: NEXT_ACTIONS[participant.routingStatus] };
+  const { routingStatus } = participant;
+  const isOwnProcess = routingStatus === "process_not_supported" && processId === undefined;
+  return { company, participant, nextAction: isOwnProcess ? OTHER_PROCESS : NEXT_ACTIONS[routingStatus] };
 }

@@ -205,6 +205,12 @@ const suggestRow = ({ directory }: CompanyPorts): Route =>
 
 const identifier = z.string().min(1).max(LIMITS.lookup_identifier_chars_max).optional();
 
+/** Which half of a participant's name is missing; the first way of all where neither is there. */
+const halfOf = (scheme: string | undefined, value: string | undefined): "scheme" | "identifier" | "ico" => {
+  if (scheme === undefined && value === undefined) return "ico";
+  return scheme === undefined ? "scheme" : "identifier";
+};
+
 /** One way to name a company: members of the query, and what they say. */
 const resolveQuery = z
   .object({
@@ -244,7 +250,7 @@ const resolveQuery = z
     if (only === undefined || named.length > 1 || (peppolId !== undefined && pair !== undefined)) {
       context.addIssue({
         code: "custom",
-        path: [scheme !== undefined && value === undefined ? "identifier" : "ico"],
+        path: [only === undefined ? halfOf(scheme, value) : "ico"],
         message:
           "must be the only name of the company: give exactly one of ico, dic, icDph, peppolId, and scheme with identifier",
       });

@@ -119,6 +119,7 @@ describe.each(serverForms)("the firms of this engine as a directory in the %s fo
     ["/peppol/participants/resolve?ico=1", "ico"],
     ["/peppol/participants/resolve?icDph=2151000001", "icDph"],
     ["/peppol/participants/resolve?scheme=0245", "identifier"],
+    ["/peppol/participants/resolve?identifier=2151000001", "scheme"],
     ["/peppol/participants/resolve", "ico"],
     ["/peppol/participants/resolve?ico=51000001&dic=2151000001", "ico"],
   ])("GET %s names %s as wrong", async (path, field) => {
