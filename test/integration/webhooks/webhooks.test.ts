@@ -159,7 +159,7 @@ describe("a receiver that answers 2xx", () => {
     expect(row?.["n"]).toBe(LIMITS.webhook_answer_chars_kept);
   });
 
-  test("of an answer that never ends 16 KB are read, and the event is taken at once", async () => {
+  test("16 KB of an answer that never ends are read, and the event is taken at once", async () => {
     receiver.script("/in", (response) => {
       response.writeHead(200).write("x".repeat(LIMITS.webhook_answer_bytes_max + 1));
     });
