@@ -104,7 +104,7 @@ const DUPLICATE_NAMED: readonly RegExp[] = [
   new RegExp(String.raw`(?<![\w$])duplicate sbdh instance(?:[ _-]?ids?)?${NAMED_END}`, "i"),
   /(?<![\w$])duplicatemessage(?:exception|error)(?![\w$(]|\.[\w<])/i,
   /(?<![\w$.(])duplicatemessage(?![\w$(]|\.[\w<])/i,
-  /message (?:is|was|has been determined to be) (?:a )?duplicate/i,
+  /message (?:is|was|has been determined to be) (?:a )?duplicate(?![\w-])/i,
 ];
 const ID = "id(?:entifier)?";
 /** What errors call our message: itself, its id, or the instance id of its envelope. */

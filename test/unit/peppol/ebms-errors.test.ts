@@ -179,6 +179,8 @@ test.each([
   "Duplicate message store is down",
   "Exception in duplicate message filter",
   "Timeout while asking for a duplicate message",
+  "Message is duplicated on the bus, disk full",
+  "The message is duplicate-free",
 ])("EBMS:0004 with the words %s is no word of our message, and proves no delivery", (words) => {
   expect(meaningOf(received("EBMS:0004", { detail: words }))).toBe("retry");
   expect(meaningOf(received("EBMS:0004", { detail: `Technical details: java.io.IOException - ${words}` }))).toBe(
