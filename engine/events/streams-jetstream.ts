@@ -100,7 +100,7 @@ function connectionOptions(url: string): ConnectionOptions {
     reconnectJitter: LIMITS.stream_backoff_first_ms,
     pingInterval: LIMITS.stream_ack_wait_ms / 8,
     maxPingOut: 2,
-    // A log names the stream of a request that failed; the line that made it costs as much as all the rest of a request.
+    // A log names the stream of a request that failed; the line that made it costs as much as the rest of a request.
     noAsyncTraces: true,
   };
 }

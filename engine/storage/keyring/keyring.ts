@@ -125,21 +125,29 @@ function checkCanary(sealer: Sealer, keyId: string, canary: Buffer): void {
 
 /**
  * Seals every other key of the ring under the first, from where a start with MASTER_KEY alone finds them: what is
- * written once, as evidence is, stays as it was sealed. The first key itself is nobody's ward any more, should it have
- * been replaced before.
+ * written once, as evidence is, stays as it was sealed. One that sealed before keys were registered is registered with
+ * it. The first key itself is nobody's ward any more, should it have been replaced before.
+ * @returns the ids of those that are kept so
  */
 export async function wrapEarlierKeys(sql: Sql, { sealer, keys }: Keyring): Promise<readonly string[]> {
-  const earlier = keys.filter((key) => idOf(key) !== sealer.keyId);
-  const ids = earlier.map(idOf);
-  const wrapped = earlier.map((key, index) => sealer.seal(key, wrapContext(ids[index] ?? "")).toString("base64"));
-  await sql`
+  const earlier = keys
+    .map((key) => ({ key, own: createSealer([key]) }))
+    .filter(({ own }) => own.keyId !== sealer.keyId);
+  const ids = earlier.map(({ own }) => own.keyId);
+  const canaries = earlier.map(({ own }) => own.seal(CANARY, canaryContext(own.keyId)).toString("base64"));
+  const wrapped = earlier.map(({ key, own }) => sealer.seal(key, wrapContext(own.keyId)).toString("base64"));
+  const kept = await sql<{ readonly key_id: string }[]>`
     with own as (
       update master_key set wrapped_by = null, wrapped = null
       where key_id = ${sealer.keyId} and wrapped_by is not null
     )
-    update master_key as m set wrapped_by = ${sealer.keyId}, wrapped = decode(w.wrapped, 'base64')
-    from unnest(${ids}::text[], ${wrapped}::text[]) as w (key_id, wrapped) where m.key_id = w.key_id`;
-  return ids;
+    insert into master_key as m (key_id, canary, wrapped_by, wrapped, made_at)
+    select w.key_id, decode(w.canary, 'base64'), ${sealer.keyId}, decode(w.wrapped, 'base64'), now()
+    from unnest(${ids}::text[], ${canaries}::text[], ${wrapped}::text[]) as w (key_id, canary, wrapped)
+    on conflict (key_id) do update set wrapped_by = excluded.wrapped_by, wrapped = excluded.wrapped
+    returning m.key_id`;
+  const isKept = new Set(kept.map(({ key_id }) => key_id));
+  return ids.filter((id) => isKept.has(id));
 }
 
 /** A registered key, as an operator may see it. */

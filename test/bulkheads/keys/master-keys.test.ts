@@ -74,6 +74,15 @@ describe("the ring of master keys", () => {
     await expect(open(A)).resolves.toBeDefined();
   });
 
+  test("a change of the master key keeps what it calls kept, also a key that sealed before there was a register", async () => {
+    const outside = createSealer([A]).seal(Buffer.from("evidence"), "outside");
+    const id = await sealPayload(createSealer([A]));
+    expect((await rotateMaster(db.sql, await open(B, A))).replaced).toEqual([idOf(A)]);
+    const { sealer } = await open(B);
+    expect(sealer.open(idOf(A), outside, "outside").toString()).toBe("evidence");
+    expect(await openPayload(sealer, id)).toBe(id);
+  });
+
   test("the ring of master keys does not open when its canary is not what its key has sealed", async () => {
     await open(A);
     await db.sql`update master_key set canary = set_byte(canary, 20, get_byte(canary, 20) # 1)`;
