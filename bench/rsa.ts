@@ -59,14 +59,11 @@ export async function besideRsaLimit<T>(
     env: childEnvironment(),
     execArgv: [],
   });
-  const ended = new Promise<never>((_, reject) => {
-    child.once("exit", () => {
-      reject(new Error("the process that measures RSA alone has ended"));
-    });
+  const death = new AbortController();
+  child.once("exit", () => {
+    death.abort(new Error("the process that measures RSA alone has ended"));
   });
-  // Told to whoever waits for a number, and to nobody at the end.
-  ended.catch(() => undefined);
-  const told = async (): Promise<number> => Number((await Promise.race([once(child, "message"), ended]))[0]);
+  const told = async (): Promise<number> => Number((await once(child, "message", { signal: death.signal }))[0]);
   try {
     await told();
     const result = await step();

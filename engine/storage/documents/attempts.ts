@@ -447,7 +447,10 @@ export interface EarlierRefusal {
   readonly mayHaveArrived: boolean;
 }
 
-/** Earlier attempts whose answer holds an ebMS error, but for warnings and duplicates, the latest first. */
+/**
+ * Earlier attempts whose answer holds an ebMS error, the latest first: not one that was judged to be a warning or a
+ * duplicate, but any of an answer that nobody could judge, other than EBMS:4001.
+ */
 export async function earlierRefusals(sql: Sql, id: DocumentId): Promise<readonly EarlierRefusal[]> {
   const rows = await sql<(Omit<EarlierRefusal, "answeredAt"> & { readonly finished_at: Date })[]>`
     with earlier as (

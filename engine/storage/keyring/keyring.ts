@@ -146,8 +146,7 @@ export async function wrapEarlierKeys(sql: Sql, { sealer, keys }: Keyring): Prom
     from unnest(${ids}::text[], ${canaries}::text[], ${wrapped}::text[]) as w (key_id, canary, wrapped)
     on conflict (key_id) do update set wrapped_by = excluded.wrapped_by, wrapped = excluded.wrapped
     returning m.key_id`;
-  const isKept = new Set(kept.map(({ key_id }) => key_id));
-  return ids.filter((id) => isKept.has(id));
+  return kept.map(({ key_id }) => key_id);
 }
 
 /** A registered key, as an operator may see it. */
