@@ -16,7 +16,7 @@ import {
 import { accessPointKey } from "../rsa.js";
 import type { AccessPointKey, ExchangeSide } from "../rsa.js";
 
-/** Exchanges that are made of RSA alone in one part and counted, about 12 ms, so that it stands in the way of little. */
+/** Exchanges of RSA alone that one part counts, about 12 ms, so that it stands in the way of little. */
 const PART = 5;
 /** Exchanges before those of each part, which find the caches as others have left them. */
 const PART_BEFORE = 2;
