@@ -9,7 +9,7 @@ import { FIRM_KEY_PREFIX } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
 import { noteContext, openFacts, sealFacts } from "./facts.js";
-import { openedOrTold, sealerOrTold } from "./reseal.js";
+import { openedOrTold, sealerOrTold, tellerOf } from "./reseal.js";
 import type { OnLeft } from "./reseal.js";
 import { NO_ID, resealWords } from "./reseal-words.js";
 
@@ -73,11 +73,7 @@ async function write(
   const [opened, sealed]: [StoredFacts[], string[]] = [[], []];
   for (const row of rows) {
     const { id, sender, firm_id } = row;
-    const told =
-      onLeft &&
-      ((missingKeyId?: string): void => {
-        onLeft(table, id, missingKeyId);
-      });
+    const told = tellerOf(onLeft, table, id);
     const facts = await openedOrTold(() => openFacts(sealer, id, row.facts), told);
     if (facts === undefined) continue;
     const by = await sealerOrTold(sealer, firm_id, told);
@@ -120,11 +116,7 @@ async function sealNote(
   { sealer, onLeft }: Resealer,
   { id, firm_id, key_id, note }: ClearNote,
 ): Promise<number> {
-  const told =
-    onLeft &&
-    ((missingKeyId: string): void => {
-      onLeft("service_message", id, missingKeyId);
-    });
+  const told = tellerOf(onLeft, "service_message", id);
   const by = key_id === sealer.keyId ? sealer : await sealerOrTold(sealer, firm_id, told);
   if (by?.keyId !== key_id) return 0;
   const { count } = await sql`

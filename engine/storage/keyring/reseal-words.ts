@@ -4,7 +4,7 @@ import { LIMITS } from "../../base/limits.js";
 import { FIRM_KEY_PREFIX } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Json, Sql } from "../sql.js";
-import { openedOrTold, sealerOrTold } from "./reseal.js";
+import { openedOrTold, sealerOrTold, tellerOf } from "./reseal.js";
 import type { OnLeft } from "./reseal.js";
 import { openWords, SEALED_WORDS, sealWords } from "./words.js";
 
@@ -51,11 +51,7 @@ export async function resealWords(sql: Sql, sealer: Sealer, unless: string | nul
             and not starts_with(coalesce(meta ->> 'keyId', ''), ${FIRM_KEY_PREFIX}) end`;
     const [opened, sealed]: [StoredWords[], string[]] = [[], []];
     for (const row of rows) {
-      const told =
-        onLeft &&
-        ((missingKeyId?: string): void => {
-          onLeft("document_event", row.id, missingKeyId);
-        });
+      const told = tellerOf(onLeft, "document_event", row.id);
       const words = await openedOrTold(() => openWords(sealer, row.id, row), told);
       if (words === undefined) continue;
       const by = await sealerOrTold(sealer, row.firm_id, told);

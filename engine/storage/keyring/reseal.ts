@@ -38,6 +38,17 @@ export async function openedOrTold<T>(
   }
 }
 
+/** Tells of one row that it is left; undefined where nobody hears it, so that it is thrown. */
+export const tellerOf = (
+  onLeft: OnLeft | undefined,
+  table: string,
+  id: string,
+): ((missingKeyId?: string) => void) | undefined =>
+  onLeft &&
+  ((missingKeyId) => {
+    onLeft(table, id, missingKeyId);
+  });
+
 /**
  * Who seals what belongs to a firm. One whose key is damaged, lost or erased must not keep all others from the new key.
  * @param told  hears that the firm's key cannot be had. @default that is thrown
@@ -130,11 +141,7 @@ async function resealRow(
     select ${sql(names)} from ${sql(of.table)}
     where ${sql(of.id)} = ${idOf(sql, of, id)} and ${sql(of.keyId)} = ${key_id}`;
   if (row === undefined) return false;
-  const told =
-    onLeft &&
-    ((missingKeyId?: string): void => {
-      onLeft(of.table, id, missingKeyId);
-    });
+  const told = tellerOf(onLeft, of.table, id);
   const sealer = await sealerOrTold(by, place.firm_id, told);
   if (sealer === undefined) return false;
   const values: Record<string, Buffer | string> = { [of.keyId]: sealer.keyId };
