@@ -5,13 +5,14 @@ import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
-import type { FirmId } from "../../../engine/base/ids.js";
+import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
 import { newId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
 import type { Log } from "../../../engine/base/log.js";
 import { attemptDelivery } from "../../../engine/events/webhooks/attempt.js";
 import { signatureOf } from "../../../engine/events/webhooks/signature.js";
+import { bindFirm, createFirm, createIntegrator } from "../../../engine/identity/firms.js";
 import { claimDeliveries, settleDeliveries } from "../../../engine/storage/events/dispatch.js";
 import type { ClaimedDelivery } from "../../../engine/storage/events/dispatch.js";
 import { fanOutFeed, takenChains } from "../../../engine/storage/events/fan-out.js";
@@ -120,9 +121,13 @@ describe("what goes first of its document", () => {
 
 describe("events of one document that wait behind each other", () => {
   /** The three events of a document, ready to be sent. */
-  async function ready(): Promise<{ readonly id: string; readonly ids: string[]; readonly chain: DeliveryChain }> {
-    const subscription = await world.subscribe(firm, hook("/in"), { events: KINDS });
-    const ids = await world.happenTogether(firm, KINDS);
+  async function ready(
+    firmId = firm,
+    integratorId?: IntegratorId,
+  ): Promise<{ readonly id: string; readonly ids: string[]; readonly chain: DeliveryChain }> {
+    const told = integratorId === undefined ? {} : { integratorId };
+    const subscription = await world.subscribe(firmId, hook("/in"), { events: KINDS, ...told });
+    const ids = await world.happenTogether(firmId, KINDS);
     const [chain] = await chainsOf();
     if (chain === undefined) throw new Error("nothing was handed over");
     expect(chain.map(({ eventId }) => eventId)).toEqual(ids);
@@ -226,6 +231,32 @@ describe("events of one document that wait behind each other", () => {
     const row = await ready();
     await sentAcross(row, () => change(row.id));
     expect(arrived("/in")).toEqual(row.ids.slice(0, 1));
+  });
+
+  test.each([
+    [
+      "its consent is withdrawn",
+      (integratorId: IntegratorId) =>
+        world.db.sql`update firm_binding set state = 'revoked' where integrator_id = ${integratorId}`,
+    ],
+    [
+      "it has lost its authorization for production",
+      (integratorId: IntegratorId) =>
+        world.db.sql`update integrator set production_authorized = false where id = ${integratorId}`,
+    ],
+  ])("an integrator is sent nothing more of a row of events once %s, and the next says why", async (_, end) => {
+    const ports = { sql: world.db.sql, clock: systemClock };
+    const real = await createFirm(ports, { name: "Skutočná s. r. o.", sandbox: false });
+    const integratorId = await createIntegrator(ports, { name: "Partner", productionAuthorized: true });
+    await bindFirm(ports, { integratorId, firmId: real, scopes: ["webhooks:read"], interfaces: ["enterprise"] });
+    const row = await ready(real, integratorId);
+    await sentAcross(row, () => end(integratorId));
+    expect(arrived("/in")).toEqual(row.ids.slice(0, 1));
+    expect(await world.states(row.id)).toMatchObject([
+      { status: "SUCCESS", leased: false },
+      { status: "FAILED", cause: "consent_withdrawn", leased: false },
+      { status: "PENDING", leased: false },
+    ]);
   });
 
   test("a row of events ends where Postgres is away for a moment, and what was taken is not sent again", async () => {
