@@ -55,18 +55,20 @@ export function doubtHandover(transport: Transport, { sql, log, clock }: Handove
   };
 }
 
-/** What a handover is worth. @param refusals  the earlier attempts that were refused */
+/** What a handover is worth. @param refusals  the earlier attempts that were refused, the latest first */
 export function judgeHandover(outcome: Outcome, refusals: readonly EarlierRefusal[]): Outcome {
   const seat = saidWith(outcome);
-  // A recipient that has moved is served elsewhere, where whatever was sent beside that may have arrived.
-  const unserved = refusals.find(
-    (refusal) =>
-      isUnserved(refusal) &&
-      !refusal.code.endsWith(UNPROVEN) &&
-      !refusal.mayHaveArrived &&
-      outcome.isRepeated === undefined &&
-      isLookedUpSince(refusal, outcome),
-  );
+  const [latest] = refusals;
+  // A recipient that has moved is served elsewhere, where what was sent or refused since makes duplicates, too.
+  const unserved =
+    latest !== undefined &&
+    isUnserved(latest) &&
+    !latest.code.endsWith(UNPROVEN) &&
+    !latest.mayHaveArrived &&
+    outcome.isRepeated === undefined &&
+    isLookedUpSince(latest, outcome)
+      ? latest
+      : undefined;
   if (unserved !== undefined)
     return {
       kind: "peer_refused",

@@ -72,6 +72,7 @@ const NOT_TAKEN: Outcome = { kind: "transport_failed", code: "CONNECT" };
 const GATEWAY: Outcome = { kind: "peer_busy", code: "HTTP 503" };
 const REFUSED: Outcome = { kind: "peer_busy", code: "EBMS:0004" };
 const UNSERVED: Outcome = { kind: "peer_busy", code: "EBMS:0004 PEPPOL:NOT_SERVICED" };
+const [BEFORE, SINCE] = [Date.parse("2026-01-01"), Date.parse("2100-01-01")];
 
 test.each<[string, readonly Outcome[], string]>([
   ["whose receipt was lost is delivered", [LOST, DUPLICATE], "delivered : already_handed_over EBMS:4001"],
@@ -124,13 +125,24 @@ test.each<[string, readonly Outcome[]]>([
   expect(await attempts(outcomes)).toBe("sent : unconfirmed EBMS:4001");
 });
 
+test.each<[string, Outcome]>([
+  ["could not take it", REFUSED],
+  ["answered with an error that nobody could read", { ...GATEWAY, code: "HTTP 400 WITH_ERROR" }],
+])(
+  "NOT_SERVICED rejects no document by a duplicate behind an attempt that another access point %s",
+  async (_, answer) => {
+    expect(await attempts([UNSERVED, answer, { ...DUPLICATE, lookedUpAt: SINCE }])).toBe(
+      "sent : unconfirmed EBMS:4001",
+    );
+  },
+);
+
 test("NOT_SERVICED that is not signed rejects no document by a duplicate behind it: it is doubted for longer than that", async () => {
   const unproven: Outcome = { ...UNSERVED, code: "EBMS:0004 PEPPOL:NOT_SERVICED UNPROVEN" };
   expect(await attempts([unproven, DUPLICATE])).toBe("sent : unconfirmed EBMS:4001");
 });
 
 const FINALLY_UNSERVED: Outcome = { kind: "peer_refused", code: "EBMS:0004 PEPPOL:NOT_SERVICED" };
-const [BEFORE, SINCE] = [Date.parse("2026-01-01"), Date.parse("2100-01-01")];
 
 test.each<[string, readonly Outcome[], string]>([
   ["by the first such answer, whatever was answered before", [GATEWAY, LOST, REFUSED, FINALLY_UNSERVED], "sent"],
