@@ -10,6 +10,7 @@ import { EXIT, UsageError } from "./commands/command.js";
 import type { Command, ExitCode } from "./commands/command.js";
 import { complain, isOutputLost, print } from "./commands/terminal.js";
 import { ListenError } from "./http/claim-port.js";
+import { NoWorker } from "../validators/lanes/job.js";
 import { VERSION } from "./start/console/version.js";
 
 /** Commands of one file: the words that they begin with, and how the file is loaded. */
@@ -110,6 +111,7 @@ const FOR_OPERATORS = [
   FirmKeyFailure,
   MasterKeyError,
   MigrationError,
+  NoWorker,
   PathError,
 ] as const;
 

@@ -27,6 +27,7 @@ import { listen, Stack, startDatabase, startStreams } from "./start/infrastructu
 import type { Base } from "./start/infrastructure.js";
 import { adminRows, observe } from "./start/operators.js";
 import { startTraces } from "./start/tracing/tracing.js";
+import { untilThreadsWork } from "./start/work/threads.js";
 import { startWork } from "./start/work/work.js";
 
 /** A running engine. */
@@ -79,8 +80,8 @@ function checkMachine(config: Config): void {
 
 /**
  * Starts the engine and resolves when it is ready.
- * @throws ConfigError, DatabaseError, EmbeddedError, ListenError, MasterKeyError, MigrationError, PathError with
- * sentences for the operator; what had started is stopped again
+ * @throws ConfigError, DatabaseError, EmbeddedError, ListenError, MasterKeyError, MigrationError, NoWorker,
+ * PathError with sentences for the operator; what had started is stopped again
  */
 export async function startEngine(config: Config, options: EngineOptions = {}): Promise<Engine> {
   checkMachine(config);
@@ -172,6 +173,8 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   metrics.beforeExposition(() => {
     metrics.set("http_requests_in_flight", {}, server.inFlight());
   });
+  // They start while all else does; who is told that the engine is ready may rely on them.
+  await untilThreadsWork(parts.pool);
   await parts.dispatch();
   stage = "serving";
   log.info("engine.ready", { host: config.HOST, port: server.port });

@@ -11,7 +11,7 @@ import { Quarantine, quarantinedReport } from "./lanes/quarantine.js";
 import type { Report } from "./report.js";
 import { provideWrappingKey } from "./wss/keys.js";
 
-export { JobFailed, JobQuarantined, PoolBusy } from "./lanes/job.js";
+export { JobFailed, JobQuarantined, NoWorker, PoolBusy } from "./lanes/job.js";
 export type { JobOwner } from "./lanes/job.js";
 export { workerEntry } from "./lanes/lane.js";
 export type { PoolOptions, QuarantinedJob } from "./lanes/options.js";

@@ -125,6 +125,7 @@ export const LOG_EVENTS = {
     "A message was delivered as often as is allowed and is given up; its work is still due in Postgres.",
   "stream.message_foreign": "What came over a stream is no message of ours, and is given up.",
   "stream.pull_failed": "Messages could not be fetched from the broker.",
+  "validator.no_worker": "No thread could be started to judge documents; who waits for one is told to come again.",
   "validator.not_kept": "A document that has ended two workers could not be kept in DATA_DIR/quarantine.",
   "validator.quarantined":
     "A document has ended two workers; it is refused from now on and kept sealed in DATA_DIR/quarantine.",

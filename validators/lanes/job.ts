@@ -35,13 +35,40 @@ export class JobQuarantined extends Error {
   }
 }
 
-/** The job's handler threw, or no worker could be started: a bug or a broken installation. Text for logs only. */
+/** The job's handler threw: a bug. Text for logs only. */
 export class JobFailed extends Error {
   readonly workerStack: string;
   constructor(message: string, workerStack = "") {
     super(message);
     this.name = "JobFailed";
     this.workerStack = workerStack;
+  }
+}
+
+/** With these a machine refuses a thread that it may give a moment later. */
+const PASSING: ReadonlySet<string> = new Set([
+  "ABORT_ERR",
+  "EMFILE",
+  "ENFILE",
+  "ERR_WORKER_INIT_FAILED",
+  "ERR_WORKER_OUT_OF_MEMORY",
+]);
+
+/**
+ * No thread could be started for the job: the machine has none to give, or the installation is broken. Nothing was
+ * done. The message is one sentence for the operator.
+ */
+export class NoWorker extends JobFailed {
+  /** That of the error in which the last start ended. */
+  readonly code: string | undefined;
+  /** Whether the same may succeed later, with the installation as it is. */
+  readonly passing: boolean;
+  constructor(error: unknown) {
+    const [reason = ""] = error instanceof Error ? error.message.split("\n") : [];
+    super(`No thread could be started to judge documents: ${reason}`);
+    this.name = "NoWorker";
+    this.code = error instanceof Error && "code" in error ? String(error.code) : undefined;
+    this.passing = this.code !== undefined && PASSING.has(this.code);
   }
 }
 

@@ -8,7 +8,7 @@ import { move, Piscina, transferableSymbol, valueSymbol } from "piscina";
 import { copyForTransfer } from "../plain.js";
 import type { Batch, Job, JobOutcome, Lane, RestartReason } from "../protocol.js";
 import { FairQueue } from "./fair-queue.js";
-import { JobFailed } from "./job.js";
+import { JobFailed, NoWorker } from "./job.js";
 import type { JobOwner, QueuedJob } from "./job.js";
 import type { PoolOptions } from "./options.js";
 import { OwnLine } from "./own-line.js";
@@ -84,6 +84,8 @@ export class LaneOfWorkers {
   // Bounded by the jobs under way: only what killed a worker is tried alone.
   readonly #alone: QueuedJob[] = [];
   readonly #piscina: Piscina<Batch, JobOutcome[]>;
+  /** How the last start of a thread failed: a batch that waited for it is told only that it was given back. */
+  #startFault: unknown;
   #waitingBytes = 0;
   #runningJobs = 0;
   #busyThreads = 0;
@@ -137,7 +139,8 @@ export class LaneOfWorkers {
     });
     // A worker died without a task: it could not start, and Piscina starts no other by itself. Batches that wait for
     // one are given back, and so ask for a new one.
-    this.#piscina.on("error", () => {
+    this.#piscina.on("error", (error: unknown) => {
+      this.#startFault = error;
       if (this.#piscina.threads.length > 0) return;
       for (const shift of this.#shifts) if (shift.isWaiting) shift.abort.abort();
     });
@@ -377,9 +380,11 @@ export class LaneOfWorkers {
     for (const job of jobs) {
       if (suspect === undefined) job.failedStarts++;
       if (job.kills >= KILLS_MAX) this.#events.onPoison(job, reason);
-      else if (job.failedStarts >= FAILED_STARTS_MAX)
-        job.reject(new JobFailed(`no worker could be started: ${error instanceof Error ? error.message : ""}`));
-      else {
+      else if (job.failedStarts >= FAILED_STARTS_MAX) {
+        const failure = new NoWorker(this.#startFault ?? error);
+        this.#options.onNoWorker?.(this.lane, failure);
+        job.reject(failure);
+      } else {
         this.#comeBack(job);
         this.#alone.push(job);
       }

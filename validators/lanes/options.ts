@@ -1,5 +1,6 @@
 /** What the owner of the pool decides about its lanes. */
 import type { Lane, RestartReason } from "../protocol.js";
+import type { NoWorker } from "./job.js";
 
 export interface QuarantinedJob {
   readonly kind: string;
@@ -49,6 +50,8 @@ export interface PoolOptions {
   readonly preload?: readonly string[];
   /** Called once for each job that goes into quarantine, so that the owner can keep its bytes for the operator. */
   readonly onQuarantine?: (job: QuarantinedJob) => void;
+  /** Called for each job that ends because no thread could be started for it. */
+  readonly onNoWorker?: (lane: Lane, failure: NoWorker) => void;
   /** Called after each job that was done, with the time it took in its worker. */
   readonly onDone?: (job: { readonly kind: string; readonly lane: Lane; readonly time_ms: number }) => void;
   /**

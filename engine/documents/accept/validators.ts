@@ -3,7 +3,7 @@ import { bratislavaDay } from "../../base/clock.js";
 import { temporary } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
-import { JobQuarantined, PoolBusy, quarantinedReport } from "../../../validators/pool.js";
+import { JobQuarantined, NoWorker, PoolBusy, quarantinedReport } from "../../../validators/pool.js";
 import type { ValidatorPool } from "../../../validators/pool.js";
 import type { Party } from "../../invoices/draft.js";
 import type {
@@ -101,7 +101,7 @@ async function orTemporary<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof PoolBusy) throw temporary();
+    if (error instanceof PoolBusy || error instanceof NoWorker) throw temporary();
     throw error;
   }
 }

@@ -2,10 +2,10 @@
 import { ConfigError } from "../../../engine/base/config.js";
 import { as4Workers } from "../../../engine/documents/inbound/arrival-workers.js";
 import { EXCHANGE_KINDS } from "../../../engine/documents/inbound/exchange-kinds.js";
-import { createValidators } from "../../../engine/documents/accept/validators.js";
+import { createValidators, SCAN_LIMITS } from "../../../engine/documents/accept/validators.js";
 import type { DocumentWorkers } from "../../../engine/documents/accept/validators.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import { errorFields } from "../../../engine/base/log.js";
+import { errorFields, oncePerSecond } from "../../../engine/base/log.js";
 import { budget } from "../../../engine/base/memory/budgets.js";
 import { ownTurn } from "../../../engine/base/memory/turns.js";
 import type { As4Jobs } from "../../../engine/peppol/as4/jobs.js";
@@ -38,12 +38,21 @@ export const quarantine =
     }
   };
 
+/**
+ * Waits until a thread has done a job: without one, every document that is sent here would be refused.
+ * @throws NoWorker with a sentence for the operator
+ */
+export async function untilThreadsWork(pool: Pick<ValidatorPool, "run">): Promise<void> {
+  await pool.run("parse", { bytes: Buffer.from("<Invoice/>"), limits: SCAN_LIMITS, linesMax: 0 });
+}
+
 export async function startWorkers(
   { config, clock, log, metrics, stack, dataDir }: Base,
   sealer: Sealer,
 ): Promise<Workers> {
   const refusal = config.RULES_DIR === undefined ? undefined : await whyPacksAreRefused(config.RULES_DIR);
   if (refusal !== undefined) throw new ConfigError([refusal]);
+  const sampled = oncePerSecond(log, clock);
   const judged = (lane: Lane, time_ms: number): void => {
     metrics.observe("validation_duration_seconds", { lane }, time_ms / 1_000);
   };
@@ -63,6 +72,10 @@ export async function startWorkers(
       if (kind === "validate") judged(lane, time_ms);
     },
     onQuarantine: quarantine({ log, dataDir }, sealer),
+    onNoWorker: (lane, failure) => {
+      // Every request would have a line of its own.
+      sampled.error("validator.no_worker", { component: lane, ...errorFields(failure) });
+    },
   });
   const pool = tracedPool(workers);
   stack.add("validators", () => pool.stop());

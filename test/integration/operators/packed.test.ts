@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -172,6 +173,23 @@ test(
   },
   INSTALL_MS,
 );
+
+test("an installation without the file of its threads ends its start with one sentence, and never calls itself ready", async () => {
+  const entry = join(installed, "dist/gateway/start/worker.js");
+  renameSync(entry, `${entry}.away`);
+  const env = { DATA_DIR: join(folder, "without"), PORT: "0", ADMIN_PORT: "0", NATS_URL: "embedded" };
+  try {
+    await expect(kurier(["serve"], env)).rejects.toMatchObject({
+      code: 78,
+      stderr: expect.stringMatching(
+        /^No thread could be started to judge documents: Cannot find module [^\n]*worker\.js[^\n]*\n$/,
+      ) as string,
+      stdout: expect.not.stringContaining("engine.ready") as string,
+    });
+  } finally {
+    renameSync(`${entry}.away`, entry);
+  }
+});
 
 test("what needs a checkout says so in one sentence", async () => {
   await expect(kurier(["bench"])).rejects.toMatchObject({

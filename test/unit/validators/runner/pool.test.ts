@@ -5,8 +5,11 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../../bench/documents.js";
 import { buildIfNeeded } from "../../../../deploy/build.mjs";
+import { systemClock } from "../../../../engine/base/clock.js";
+import { createMetrics } from "../../../../engine/base/metrics.js";
+import { createValidators } from "../../../../engine/documents/accept/validators.js";
 import { FairQueue } from "../../../../validators/lanes/fair-queue.js";
-import { createPool, JobFailed, JobQuarantined, PoolBusy } from "../../../../validators/pool.js";
+import { createPool, JobFailed, JobQuarantined, NoWorker, PoolBusy } from "../../../../validators/pool.js";
 import type { PoolOptions, QuarantinedJob, ValidatorPool } from "../../../../validators/pool.js";
 import type { Report } from "../../../../validators/protocol.js";
 import { validateDocument } from "../../../../validators/validate.js";
@@ -271,10 +274,24 @@ test("stop finishes what was accepted and then refuses", async () => {
   await expect(workers.validate(invoiceWithLines(1), OPTIONS)).rejects.toBeInstanceOf(PoolBusy);
 });
 
-test("a worker that cannot start fails the job instead of being tried for ever", async () => {
-  const workers = open({ workerFile: `${bundle.file}.missing` });
-  await expect(workers.validate(invoiceWithLines(1), OPTIONS)).rejects.toBeInstanceOf(JobFailed);
+test("a worker that cannot start fails the job instead of being tried for ever, and its owner hears why", async () => {
+  const told: unknown[] = [];
+  const workers = open({
+    workerFile: `${bundle.file}.missing`,
+    onNoWorker: (lane, { code }) => {
+      told.push([lane, code]);
+    },
+  });
+  await expect(workers.validate(invoiceWithLines(1), OPTIONS)).rejects.toBeInstanceOf(NoWorker);
+  expect(told).toEqual([["small", "ERR_MODULE_NOT_FOUND"]]);
   expect(workers.stats().quarantined).toBe(0);
+});
+
+test("who sends while no thread can be started is told to come again, for nothing is wrong with the document", async () => {
+  const { inspect, parse } = createValidators(open({ workerFile: `${bundle.file}.missing` }), createMetrics());
+  const options = { fairnessKey: OPTIONS.fairnessKey, receivedAt: systemClock.now() };
+  await expect(inspect(invoiceWithLines(1), options)).rejects.toMatchObject({ reason: "TEMPORARY" });
+  await expect(parse(invoiceWithLines(1), options)).rejects.toMatchObject({ reason: "TEMPORARY" });
 });
 
 test("keys take turns in the queue, and items of one key keep their order", () => {
