@@ -1,10 +1,10 @@
 /** Small files of DATA_DIR that belong to the engine as a whole: the sandbox's master key and the node's name. */
 import { randomBytes, randomUUID } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { systemClock } from "../../engine/base/clock.js";
-import type { Clock } from "../../engine/base/clock.js";
+import type { Clock, Instant } from "../../engine/base/clock.js";
 import { ConfigError } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
 import { makeFolderNow, replaceFile, replaceFileNow } from "../../engine/base/files/durable.js";
@@ -87,13 +87,30 @@ export async function openKeys(sql: Sql, config: Config, options: KeyOptions = {
  */
 export const nodeName = (dataDir: string): Promise<string> => readOrCreate(join(dataDir, "node.id"), randomUUID);
 
+const quarantineOf = (dataDir: string): string => join(dataDir, "quarantine");
+/** A document in quarantine, or the draft of one that a process has left which was killed. */
+const QUARANTINED = /^[0-9a-f]{64}\.[0-9a-f]{16}\.sealed(?:\.\d+)?$/;
+
+/**
+ * Removes documents from quarantine whose time is over. They are named by no firm, so that an erasure does not find
+ * them: this is what ends those of a firm that was erased, too.
+ */
+export function endQuarantined(dataDir: string, now: Instant): void {
+  const folder = quarantineOf(dataDir);
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    if (QUARANTINED.test(name) && statSync(path).mtimeMs < now - LIMITS.quarantine_kept_ms) rmSync(path);
+  }
+}
+
 /**
  * Keeps the bytes of a document that killed two workers, sealed, for the operator; the oldest are not replaced. They
  * outlive a power loss, for the process forgets which documents they were.
  */
 export function keepQuarantined(dataDir: string, sealer: Sealer, job: QuarantinedJob): void {
   const { bytes } = job.input as { readonly bytes?: unknown };
-  const folder = join(dataDir, "quarantine");
+  const folder = quarantineOf(dataDir);
   makeFolderNow(folder);
   if (!(bytes instanceof Uint8Array) || readdirSync(folder).length >= LIMITS.quarantine_files_max) return;
   const path = join(folder, `${job.sha256}.${sealer.keyId}.sealed`);

@@ -152,4 +152,6 @@ export const DOCUMENT_LIMITS = {
 
   /** Sealed documents that have killed workers, kept in DATA_DIR/quarantine for the operator. Ours. */
   quarantine_files_max: 100,
+  /** How long they are kept: long enough for an operator to hear of them and to look. Ours. */
+  quarantine_kept_ms: 30 * DAY_MS,
 } as const;

@@ -13,7 +13,7 @@ import type { Sealer } from "../../../engine/storage/sealer.js";
 import { createPool, workerEntry } from "../../../validators/pool.js";
 import type { QuarantinedJob, ValidatorPool } from "../../../validators/pool.js";
 import type { Lane } from "../../../validators/protocol.js";
-import { keepQuarantined } from "../data-dir.js";
+import { endQuarantined, keepQuarantined } from "../data-dir.js";
 import type { Base } from "../infrastructure.js";
 import { tracedPool } from "../tracing/tracing.js";
 import { watchPacks, whyPacksAreRefused } from "../rule-packs.js";
@@ -44,6 +44,23 @@ export const quarantine =
  */
 export async function untilThreadsWork(pool: Pick<ValidatorPool, "run">): Promise<void> {
   await pool.run("parse", { bytes: Buffer.from("<Invoice/>"), limits: SCAN_LIMITS, linesMax: 0 });
+}
+
+/** Ends now and then what was long enough in quarantine. @returns what stops it */
+export function startQuarantineEnds({ clock, log, dataDir }: Pick<Base, "clock" | "log" | "dataDir">): () => void {
+  const end = (): void => {
+    try {
+      endQuarantined(dataDir, clock.now());
+    } catch (error) {
+      log.warn("retention.failed", errorFields(error));
+    }
+  };
+  end();
+  const timer = setInterval(end, LIMITS.sweep_interval_ms);
+  timer.unref();
+  return () => {
+    clearInterval(timer);
+  };
 }
 
 export async function startWorkers(
@@ -79,6 +96,7 @@ export async function startWorkers(
   });
   const pool = tracedPool(workers);
   stack.add("validators", () => pool.stop());
+  stack.add("ends of the quarantine", startQuarantineEnds({ clock, log, dataDir }));
   const rulesDir = config.RULES_DIR;
   if (rulesDir !== undefined) stack.add("watch of the rule packs", watchPacks(rulesDir, log));
   return {
