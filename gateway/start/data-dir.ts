@@ -1,5 +1,5 @@
 /** Small files of DATA_DIR that belong to the engine as a whole: the sandbox's master key and the node's name. */
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes, randomInt, randomUUID } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
@@ -7,7 +7,7 @@ import { systemClock } from "../../engine/base/clock.js";
 import type { Clock, Instant } from "../../engine/base/clock.js";
 import { ConfigError } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
-import { makeFolderNow, replaceFile, replaceFileNow } from "../../engine/base/files/durable.js";
+import { makeFile, makeFolderNow, replaceFileNow } from "../../engine/base/files/durable.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { joinFirmKeys } from "../../engine/storage/keyring/firm-keys.js";
 import { openKeyring } from "../../engine/storage/keyring/keyring.js";
@@ -17,17 +17,19 @@ import type { Sealer } from "../../engine/storage/sealer.js";
 import type { QuarantinedJob } from "../../validators/pool.js";
 
 const MASTER_KEY_BYTES = 32;
+/** Numbers of drafts: processes of two containers may have one process id. */
+const DRAFTS = 2 ** 47;
 
 /**
  * Reads a file of DATA_DIR. A missing one is on the disk with its name before anything is made by it, and so is
- * DATA_DIR, for `kurier migrate` may come before the first engine.
+ * DATA_DIR, for `kurier migrate` may come before the first engine. Commands that come together find one text: what one
+ * of them had sealed with a key that is in no file would be lost with it.
  */
 async function readOrCreate(path: string, make: () => string): Promise<string> {
   if (existsSync(path)) return readFileSync(path, "utf8").trim();
-  const text = make();
   makeFolderNow(dirname(path));
-  await replaceFile(path, `${text}\n`, `${path}.${process.pid}`);
-  return text;
+  await makeFile(path, `${make()}\n`, `${path}.${randomInt(DRAFTS)}`);
+  return readFileSync(path, "utf8").trim();
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { open, readdir, rename, rm } from "node:fs/promises";
+import { link, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
 /** Waits until the disk has the bytes of a file, or the names in a folder. */
@@ -135,6 +135,23 @@ export async function replaceFile(path: string, text: string, draft: string): Pr
   await rm(draft, { force: true });
   await writeSynced(draft, text);
   await renameSynced(draft, path);
+}
+
+/**
+ * Makes a small file that is made once: of those who make it at the same moment one does, and everybody finds its text.
+ * Its owner alone reads it.
+ * @param draft  beside it, of this call alone
+ */
+export async function makeFile(path: string, text: string, draft: string): Promise<void> {
+  await writeSynced(draft, text);
+  try {
+    await link(draft, path);
+  } catch (error) {
+    if (!existsSync(path)) throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+  await syncPath(dirname(path));
 }
 
 /** As `replaceFile`, at once: for what is seldom written, and from where nothing can wait. */

@@ -169,6 +169,12 @@ test("the name of a node outlives a power loss, as the leases that it holds do",
   expect(await nodeName(folder)).toBe(name);
 });
 
+test("all who give a node its name at the same moment find the same one, and no draft is left", async () => {
+  const names = await Promise.all(Array.from({ length: 8 }, () => nodeName(folder)));
+  expect(new Set(names)).toEqual(new Set([readFileSync(join(folder, "node.id"), "utf8").trim()]));
+  expect(readdirSync(folder)).toEqual(["node.id"]);
+});
+
 test("the keys and certificates of the sandbox have their folder only once all of them are on the disk", async () => {
   const pki = join(folder, "pki");
   const syncs = await syncsOf(pki, () => ensureDevelopmentPki({ folder: pki, clock: systemClock }));
