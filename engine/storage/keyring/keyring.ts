@@ -4,7 +4,7 @@
  */
 import { isoInstant } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
-import { createSealer } from "../sealer.js";
+import { createSealer, FIRM_KEY_PREFIX } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
 import type { FirmKeyFiles } from "./firm-key-files.js";
@@ -33,6 +33,12 @@ const CANARY = Buffer.from("kurier");
 const canaryContext = (keyId: string): string => `master key canary ${keyId}`;
 const wrapContext = (keyId: string): string => `master key ${keyId}`;
 const idOf = (key: Buffer): string => createSealer([key]).keyId;
+
+/** The keys of a ring, each once: an operator may give one in two places. */
+const distinct = ([first, ...others]: readonly [Buffer, ...Buffer[]]): readonly [Buffer, ...Buffer[]] => [
+  first,
+  ...others.filter((key, at) => !first.equals(key) && others.findIndex((other) => other.equals(key)) === at),
+];
 
 /** Adds the replaced keys that a key of the ring has sealed, until no more are found: each may have sealed another. */
 function unwrap(given: readonly [Buffer, ...Buffer[]], rows: readonly KeyRow[]): readonly [Buffer, ...Buffer[]] {
@@ -66,15 +72,21 @@ async function unregisteredIds(sql: Sql): Promise<string[]> {
   const rows = await sql<{ readonly key_id: string }[]>`
     select master_key_id as key_id from signing_key
     union select key_id from (select key_id from payload order by document_id limit 1) as one`;
-  return rows.map(({ key_id }) => key_id);
+  // Keys of firms are wrapped under a master key and are none.
+  return rows.map(({ key_id }) => key_id).filter((id) => !id.startsWith(FIRM_KEY_PREFIX));
 }
 
-/** Registers a key that begins to seal. Safe to repeat, and from several nodes at once. */
-async function register(sql: Sql, sealer: Sealer, clock: Clock): Promise<void> {
+/**
+ * Registers a key that begins to seal, where no other does that the ring lacks: nodes that come together to an empty
+ * database, each with a key of its own, would otherwise all find nothing to ask for. Safe to repeat, and from several
+ * nodes at once.
+ * @returns the ids of keys that the ring lacks; none when the key is registered
+ */
+async function register(sql: Sql, { sealer, keys }: Keyring, clock: Clock): Promise<readonly string[]> {
   const canary = sealer.seal(CANARY, canaryContext(sealer.keyId));
-  await sql`
-    insert into master_key (key_id, canary, made_at)
-    values (${sealer.keyId}, ${canary}, ${isoInstant(clock.now())}) on conflict (key_id) do nothing`;
+  const [row] = await sql<{ readonly strange: string[] }[]>`
+    select register_master_key(${sealer.keyId}, ${canary}, ${isoInstant(clock.now())}, ${keys.map(idOf)}) as strange`;
+  return row?.strange ?? [];
 }
 
 /**
@@ -84,7 +96,8 @@ async function register(sql: Sql, sealer: Sealer, clock: Clock): Promise<void> {
  */
 export async function openKeyring(sql: Sql, given: readonly [Buffer, ...Buffer[]], clock: Clock): Promise<Keyring> {
   const ring = await checkKeyring(sql, given);
-  await register(sql, ring.sealer, clock);
+  const strange = await register(sql, ring, clock);
+  refuseMissing(ring.keys.map(idOf), strange, strange);
   return { ...ring, sealer: createSealer(ring.keys, await eldest(sql, ring.keys)) };
 }
 
@@ -102,7 +115,7 @@ async function eldest(sql: Sql, keys: readonly Buffer[]): Promise<Buffer | undef
 export async function checkKeyring(sql: Sql, given: readonly [Buffer, ...Buffer[]]): Promise<Keyring> {
   const rows = await sql<KeyRow[]>`select key_id, canary, wrapped_by, wrapped from master_key`;
   const registered = rows.length > 0 ? rows.map(({ key_id }) => key_id) : await unregisteredIds(sql);
-  const keys = unwrap(given, rows);
+  const keys = unwrap(distinct(given), rows);
   const sealer = createSealer(keys);
   const replaced = rows.filter(({ wrapped_by }) => wrapped_by !== null).map(({ key_id }) => key_id);
   refuseMissing(

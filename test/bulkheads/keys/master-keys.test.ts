@@ -68,6 +68,21 @@ describe("the ring of master keys", () => {
     expect((await listMasterKeys(db.sql)).map(({ keyId }) => keyId)).toEqual([idOf(A)]);
   });
 
+  test("one alone of the nodes that come together to an empty database, each with a master key of its own, begins to seal", async () => {
+    for (let round = 0; round < 5; round += 1) {
+      await db.sql`truncate master_key`;
+      const rings = await Promise.allSettled([open(A), open(B), open(C)]);
+      const opened = rings.flatMap((ring) => (ring.status === "fulfilled" ? [ring.value.sealer.keyId] : []));
+      expect((await listMasterKeys(db.sql)).map(({ keyId }) => keyId)).toEqual(opened);
+      expect(opened).toHaveLength(1);
+      for (const ring of rings)
+        if (ring.status === "rejected")
+          expect(String(ring.reason)).toContain(
+            `MASTER_KEY is not the key that what is stored is sealed with, which is ${opened.join()}; `,
+          );
+    }
+  });
+
   test("the ring of master keys of an installation from before keys were registered takes the one that has sealed its payloads", async () => {
     await sealPayload(createSealer([A]));
     await expect(open(B)).rejects.toThrow(idOf(A));
@@ -120,6 +135,19 @@ describe("the ring of master keys", () => {
     ]);
     await rotateMaster(db.sql, await open(A, C));
     expect((await open(A)).keys).toHaveLength(3);
+  });
+
+  test("a change of the master key under which an operator gives a key twice goes as with each once", async () => {
+    await sealPayload((await open(A)).sealer);
+    expect(await rotateMaster(db.sql, await open(B, A, B, A))).toEqual({ values: 1, wrapped: 0, replaced: [idOf(A)] });
+    expect((await open(B)).keys).toHaveLength(2);
+  });
+
+  test("the ring of master keys whose register is lost opens with the key that has sealed, also where keys of firms seal documents", async () => {
+    const firmId = randomUUID();
+    await db.sql`
+      insert into payload (document_id, key_id, sealed, bytes) values (${randomUUID()}, ${`firm:${firmId}`}, '\\x00', 1)`;
+    await expect(open(A)).resolves.toBeDefined();
   });
 
   test("a change of the master key that was cut off is begun again and seals what is left", async () => {
