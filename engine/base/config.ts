@@ -11,13 +11,13 @@ import { findMisspelt } from "./config/misspelt.js";
 import type { Misspelt } from "./config/misspelt.js";
 import {
   baseUrlOf,
+  databaseUrl,
   dnsZone,
   evidenceStore,
   folderUrl,
   mailUrl,
   natsServers,
   smpInterface,
-  urlOf,
 } from "./config/urls.js";
 import {
   absolute,
@@ -103,7 +103,7 @@ export const VARIABLES = {
     row<string | undefined>(
       "",
       "A Postgres of version 15 or later; empty starts the embedded one.",
-      urlOf("postgres", "postgresql"),
+      databaseUrl,
       undefined,
     ),
   ),
@@ -421,6 +421,9 @@ export const misspeltNames = (environment: NodeJS.ProcessEnv = process.env): rea
 /** Variables that name what is real: with one of them a sandbox may stand on real data, or speak in a real name. */
 const REAL: readonly VariableName[] = ["DATABASE_URL", "AS4_KEYSTORE"];
 
+/** Read by the library of the database, which would take it for every connection, also to the embedded one. */
+const TARGET = "PGTARGETSESSIONATTRS";
+
 /** What nobody may have chosen by leaving it out, because the safe choice depends on where the engine runs. */
 function choiceSentences(config: Config, isGiven: (name: VariableName) => boolean): string[] {
   const real = REAL.find(isGiven);
@@ -486,6 +489,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       sentences.push(`${name} ${error.message}.`);
     }
   }
+  if (!["", undefined].includes(environment[TARGET]))
+    sentences.push(`${TARGET} must not be set: DATABASE_URL names one server, which has to be the primary.`);
   const known = knownNames();
   for (const name of Object.keys(environment)) {
     if (isOurs(name) && !known.has(name) && !SERVICE_NAME.test(name))

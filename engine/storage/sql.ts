@@ -56,13 +56,14 @@ const DEFAULT_PORT = 5432;
 /** Where a URL leads; TLS as its sslmode says, as postgres.js reads it: what is no mode of libpq's is verified. */
 function targetOf(text: string): PostgresTarget {
   const { url, path } = connectionTarget(text);
-  const { host, searchParams } = new URL(url);
+  const { hostname, port, searchParams } = new URL(url);
   const mode = searchParams.get("sslmode") ?? searchParams.get("ssl") ?? "disable";
-  const hosts = host.split(",").map((one) => {
-    const { hostname, port } = new URL(`postgres://${one}`);
-    return { host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? DEFAULT_PORT : Number(port) };
-  });
-  return { hosts, path, tls: mode === "false" ? "disable" : isTlsMode(mode) ? mode : "verify-full" };
+  return {
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port: port === "" ? DEFAULT_PORT : Number(port),
+    path,
+    tls: mode === "false" ? "disable" : isTlsMode(mode) ? mode : "verify-full",
+  };
 }
 
 /** Opens a pool; nothing connects before the first statement. */

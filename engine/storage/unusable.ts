@@ -46,6 +46,7 @@ const REASONS: Readonly<Record<string, Reason>> = {
   "28000": { words: "it does not let the user of DATABASE_URL in", passing: false },
   "28P01": { words: "it does not take the password of DATABASE_URL", passing: false },
   "3D000": { words: "there is no database of the name in DATABASE_URL", passing: false },
+  "3F000": { words: "it has no schema of the search path that DATABASE_URL or its user asks for", passing: false },
   "42501": { words: "the user of DATABASE_URL lacks rights on it", passing: false },
   "53100": { words: "its disk is full" },
   "53300": { words: "it has no connection left" },
@@ -68,6 +69,11 @@ const REASONS: Readonly<Record<string, Reason>> = {
 const SETTINGS: Readonly<Record<string, readonly [text: RegExp, words: (setting: string) => string, other?: string]>> =
   {
     "42704": [/"(\w+)"/, (setting) => `it has no setting ${setting}, which DATABASE_URL asks for`, "of that name"],
+    "55P02": [
+      /"(\w+)"/,
+      (setting) => `DATABASE_URL asks for the setting ${setting}, which no connection may change`,
+      "that is fixed",
+    ],
     "22023": [/"(\w+)"/, (setting) => `it does not take the value of ${setting} in DATABASE_URL`, "a setting"],
     "08P01": [
       /^unsupported startup parameter: (\w+)$/,

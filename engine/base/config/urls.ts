@@ -26,6 +26,19 @@ export const urlOf =
     return hasDecodableLogin(new URL(value)) ? value : refuseValue(ENCODED);
   };
 
+/**
+ * Where the database is. Of several hosts, or of one that is not what target_session_attrs asks for, the library tries
+ * one after the other without an end and without a pause, and nobody is told.
+ */
+export const databaseUrl = (value: string): string => {
+  const { host, searchParams } = new URL(urlOf("postgres", "postgresql")(value));
+  if (host.includes(","))
+    return refuseValue("must name one host, such as a pooler or a DNS name that leads to the primary");
+  return searchParams.has("target_session_attrs")
+    ? refuseValue("must have no target_session_attrs: it names one server, which has to be the primary")
+    : value;
+};
+
 /** A URL to which paths are added: nothing may stand behind its path, and a slash at its end would make two of one. */
 export const baseUrlOf =
   (...schemes: readonly string[]) =>

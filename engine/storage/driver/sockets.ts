@@ -16,10 +16,11 @@ import { failingAtFatal } from "./fatal-errors.js";
 import { INT32_BYTES, writingLong } from "./long-parameters.js";
 import { endingUnanswered } from "./silence.js";
 
-/** Where the server is; of several, each new connection goes to the next. */
+/** Where the server is. */
 export interface PostgresTarget {
-  readonly hosts: readonly { readonly host: string; readonly port: number }[];
-  /** Of a Unix socket, instead of hosts. */
+  readonly host: string;
+  readonly port: number;
+  /** Of a Unix socket, instead of the two. */
   readonly path: string | undefined;
   /** libpq's sslmode. */
   readonly tls: TlsMode;
@@ -42,11 +43,10 @@ const ERROR = "E".charCodeAt(0);
  * @returns the `socket` option of postgres.js: makes the socket of a connection that begins
  */
 export function socketsTo(
-  { hosts, path, tls }: PostgresTarget,
+  { host, port, path, tls }: PostgresTarget,
   over: AbortSignal,
   silence_ms: number,
 ): () => Promise<Socket> {
-  let made = 0;
   return async () => {
     const socket = over.aborted ? failing(ended()) : await next();
     if (over.aborted) socket.destroy();
@@ -54,12 +54,10 @@ export function socketsTo(
   };
 
   function next(): Socket | Promise<Socket> {
-    const target = hosts[made % Math.max(1, hosts.length)];
-    made += 1;
     const socket = new Socket();
-    if (path !== undefined || target === undefined) return ending(socket).connect(path ?? "");
+    if (path !== undefined) return ending(socket).connect(path);
     // Errors name what could not be reached by these members.
-    const { host, port } = Object.assign(socket, target);
+    Object.assign(socket, { host, port });
     if (tls === "disable") return ending(socket).connect(port, host);
     return secured(socket.connect(port, host), host, tls);
   }

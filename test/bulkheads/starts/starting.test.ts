@@ -269,6 +269,39 @@ describe("an engine that cannot start", () => {
       /^The database cannot be used: it does not take the value of statement_timeout in DATABASE_URL \(22023\); correct it\.$/,
     ],
     [
+      "a parameter of its database's address that a connection may not change",
+      WRONG,
+      () => ({ DATABASE_URL: `${withParameter(db.url)}port=5432` }),
+      /^The database cannot be used: DATABASE_URL asks for the setting port, which no connection may change \(55P02\); correct it\.$/,
+    ],
+    [
+      "a search path without a schema",
+      WRONG,
+      () => ({ DATABASE_URL: `${withParameter(db.url)}search_path=nowhere`, NATS_URL: "embedded" }),
+      /^The database cannot be used: it has no schema of the search path that DATABASE_URL or its user asks for \(3F000\); correct it\.$/,
+    ],
+    [
+      "several hosts, at none of which anybody listens",
+      WRONG,
+      () => ({ DATABASE_URL: "postgres://kurier@127.0.0.1,127.0.0.2:1/kurier" }),
+      /^DATABASE_URL must name one host, such as a pooler or a DNS name that leads to the primary\.$/,
+    ],
+    ...["any", "primary", "leader"].map(
+      (kind) =>
+        [
+          `an address that asks for a server of the kind ${kind}`,
+          WRONG,
+          () => ({ DATABASE_URL: `${withParameter(db.url)}target_session_attrs=${kind}` }),
+          /^DATABASE_URL must have no target_session_attrs: it names one server, which has to be the primary\.$/,
+        ] as const,
+    ),
+    [
+      "an environment that asks for a kind of server",
+      WRONG,
+      () => ({ PGTARGETSESSIONATTRS: "any" }),
+      /^PGTARGETSESSIONATTRS must not be set: DATABASE_URL names one server, which has to be the primary\.$/,
+    ],
+    [
       "TLS that its database does not offer",
       WRONG,
       () => {

@@ -323,7 +323,7 @@ describe("a server that is hardly there", () => {
     const server = createServer((client) => client.end()).listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const target = { hosts: [{ host: "127.0.0.1", port }], path: undefined, tls: "disable" } as const;
+    const target = { host: "127.0.0.1", port, path: undefined, tls: "disable" } as const;
     const came: Socket[] = [];
     server.on("connection", (client) => came.push(client));
     const late = await socketsTo(target, AbortSignal.abort(), 1_000)();
