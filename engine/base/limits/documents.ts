@@ -130,6 +130,9 @@ export const DOCUMENT_LIMITS = {
   mapper_text_bytes_max: 2 * MiB,
   /** Characters of a line of text in which labels are looked for. Ours. */
   mapper_text_line_chars_max: 2_000,
+  /** Columns of a table in text whose columns are told by their order, and thousands apart in one number. Ours. */
+  mapper_ordered_columns_max: 32,
+  mapper_number_groups_max: 4,
   /** Elements of an XML source, its depth, and attributes of one element. Ours. */
   mapper_xml_elements_max: 200_000,
   mapper_xml_depth_max: 64,

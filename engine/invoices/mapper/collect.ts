@@ -7,7 +7,7 @@ import type { IssueCode, IssuePlace, MapIssue } from "./issues.js";
 import { CERTAINTY } from "./names.js";
 import { markOf } from "./numbers.js";
 import type { DecimalMark } from "./numbers.js";
-import { placeOf } from "./sources/reading.js";
+import { placeOf } from "./sources/path.js";
 import type { FoundValue, Reading, StatedTax } from "./sources/reading.js";
 import { readValue } from "./values.js";
 

@@ -43,12 +43,23 @@ const ROLES = (Object.entries(PARTY_WORDS) as [PartyRole, readonly string[]][])
   .flatMap(([role, words]) => words.map((word) => ({ role, word })))
   .sort((a, b) => b.word.length - a.word.length);
 
-/** Whose a folded name can say its member is, and what is then left of the name; the longest words first. */
-const rolesOf = (name: string): readonly { readonly role: PartyRole; readonly rest: string }[] =>
-  ROLES.flatMap(({ role, word }) => [
-    ...(name.startsWith(word) ? [{ role, rest: name.slice(word.length) }] : []),
-    ...(name.endsWith(word) ? [{ role, rest: name.slice(0, -word.length) }] : []),
-  ]);
+const ROLE_WORDS = new Map(ROLES.map(({ role, word }, order) => [word, { role, order }]));
+const ROLE_LENGTHS = [...new Set(ROLES.map(({ word }) => word.length))];
+
+/**
+ * Whose a folded name can say its member is, and what is then left of the name; the longest words first. A source has
+ * hundreds of thousands of names, and most are shorter than any word.
+ */
+function rolesOf(name: string): readonly { readonly role: PartyRole; readonly rest: string }[] {
+  return ROLE_LENGTHS.filter((length) => length <= name.length).flatMap((length) => {
+    const [first, last] = [ROLE_WORDS.get(name.slice(0, length)), ROLE_WORDS.get(name.slice(-length))];
+    const found = [
+      ...(first === undefined ? [] : [{ ...first, rest: name.slice(length) }]),
+      ...(last === undefined ? [] : [{ ...last, rest: name.slice(0, -length) }]),
+    ];
+    return found.sort((a, b) => a.order - b.order);
+  });
+}
 
 /** The same in a longer name: `invoiceHeader`. */
 const OF_DOCUMENT = /invoice|faktur|rechnung|header|hlavick|kopf|doklad|document/u;
@@ -70,23 +81,32 @@ const ofParty = (role: PartyRole, meaning: Meaning | undefined): Meaning | undef
 const partyMember = (role: PartyRole, name: string): Meaning | undefined =>
   ofParty(role, PARTY.get(name === "" ? "name" : name));
 
+/** What the meaning of a place hangs on; all names are folded, and those of which nothing is left are left out. */
+export interface PlaceNames {
+  /** Its own name, and that of what it stands in; empty where there is none. */
+  readonly leaf: string;
+  readonly parent: string;
+  /** Whether it stands in nothing that has a name. */
+  readonly isAlone: boolean;
+  /** The party that the nearest of those around it is about. */
+  readonly roleAbove: PartyRole | undefined;
+}
+
+/** The party that a folded name is about, or tells of. */
+export const roleIn = (name: string): PartyRole | undefined => rolesOf(name)[0]?.role;
+
 /**
- * What a path of the head means: `["customer", "address", "city"]`, or `["Odberateľ - IČO"]`.
+ * What a place of the head means: `customer.address.city`, or `Odberateľ - IČO`.
  * @param within  the party that the surroundings of the name are about
  */
-export function headMeaning(path: readonly string[], within?: PartyRole): Meaning | undefined {
-  const folded = path.map(fold).filter((name) => name !== "");
-  const leaf = folded.at(-1) ?? "";
-  const parent = folded.at(-2) ?? "";
+export function headMeaning({ leaf, parent, roleAbove }: PlaceNames, within?: PartyRole): Meaning | undefined {
   const own = rolesOf(leaf);
   // The name of a member can hold the word too: `customerReference`.
   if (own.length > 0)
     return (
       HEAD.get(leaf) ?? own.map(({ role, rest }) => partyMember(role, rest)).find((member) => member !== undefined)
     );
-  const above = folded.slice(0, -1).flatMap((name) => rolesOf(name).filter((_, at) => at === 0));
-  const role = above.at(-1)?.role;
-  if (role !== undefined) return ofParty(role, PARTY.get(leaf));
+  if (roleAbove !== undefined) return ofParty(roleAbove, PARTY.get(leaf));
   // Beside a party's block there can be members of the head.
   if (within !== undefined && PARTY.has(leaf)) return ofParty(within, PARTY.get(leaf));
   // `dates.due`, `order.number`: the name is told by both.
@@ -104,14 +124,11 @@ export function headMeaning(path: readonly string[], within?: PartyRole): Meanin
   return head ?? both;
 }
 
-/** What a path within a line means: `["price", "net"]`, or `["Cena za MJ"]`. */
-export function lineMeaning(path: readonly string[]): Meaning | undefined {
-  const folded = path.map(fold).filter((name) => name !== "");
-  const leaf = folded.at(-1) ?? "";
-  const parent = folded.at(-2) ?? "";
+/** What a place within a line means: `price.net`, or `Cena za MJ`. */
+export function lineMeaning({ leaf, parent, isAlone }: PlaceNames): Meaning | undefined {
   const meaning = LINE.get(leaf);
-  if (meaning?.certainty === CERTAINTY.named && folded.length === 1) return meaning;
-  return LINE.get(parent + leaf) ?? LINE.get(leaf + parent) ?? meaning ?? LINE.get(folded.length > 1 ? parent : "");
+  if (meaning?.certainty === CERTAINTY.named && isAlone) return meaning;
+  return LINE.get(parent + leaf) ?? LINE.get(leaf + parent) ?? meaning ?? LINE.get(parent);
 }
 
 /** How a member that a field map names is read; undefined for a name that no document has. */

@@ -1,6 +1,7 @@
 /** JSON of programs, however deep their members lie. */
 import { LIMITS } from "../../../base/limits.js";
 import { isObject } from "../../members.js";
+import { sourceName } from "./path.js";
 import { UnreadableSource } from "./reading.js";
 import type { Dictionary, Reading } from "./reading.js";
 import { readTree } from "./tree.js";
@@ -22,7 +23,8 @@ function nodesOf(name: string, value: unknown, depth: number): readonly SourceNo
     return value.flatMap((entry: unknown) =>
       nodesOf(name, entry, depth + 1).map((node) => ({ ...node, isListed: true })),
     );
-  if (isObject(value)) return [{ name, value: undefined, children: membersOf(value, depth + 1), isListed: false }];
+  if (isObject(value))
+    return [{ ...sourceName(name), value: undefined, children: membersOf(value, depth + 1), isListed: false }];
   const isValue = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
-  return isValue ? [{ name, value, children: [], isListed: false }] : [];
+  return isValue ? [{ ...sourceName(name), value, children: [], isListed: false }] : [];
 }

@@ -8,7 +8,8 @@ import type { MapIssue } from "../issues.js";
 import type { Meaning } from "../names.js";
 import { readNumber } from "../numbers.js";
 import { cellsOf } from "./csv.js";
-import { foundAt, isLineNumber, placeOf, UnreadableSource } from "./reading.js";
+import { placeOf, SourcePath } from "./path.js";
+import { foundAt, isLineNumber, UnreadableSource } from "./reading.js";
 import type { Dictionary, FoundValue, Reading } from "./reading.js";
 
 type Row = readonly string[];
@@ -66,7 +67,7 @@ function rowsOrNone(text: string, delimiter: string): readonly Row[] {
 const isName = (cell: string, dictionary: Dictionary): boolean =>
   cell !== "" && readNumber(cell, undefined) === undefined && meansSomething(cell, dictionary);
 const meansSomething = (cell: string, dictionary: Dictionary): boolean =>
-  dictionary.line([cell]) !== undefined || dictionary.head([cell]) !== undefined;
+  dictionary.line(SourcePath.of(cell)) !== undefined || dictionary.head(SourcePath.of(cell)) !== undefined;
 
 const TELLING: ReadonlySet<string> = new Set([
   "description",
@@ -113,7 +114,7 @@ class CsvReader {
     const place = `#${at + 1}`;
     const byPlace = { line: this.#dictionary.stated("line", place), head: this.#dictionary.stated("head", place) };
     if ((byPlace.line ?? byPlace.head) !== undefined) return { name: name === "" ? place : name, ...byPlace };
-    return { name, line: this.#dictionary.line([name]), head: this.#dictionary.head([name]) };
+    return { name, line: this.#dictionary.line(SourcePath.of(name)), head: this.#dictionary.head(SourcePath.of(name)) };
   }
 
   #isHeader(row: Row): boolean {
@@ -138,7 +139,7 @@ class CsvReader {
   #isBelow(row: Row): boolean {
     const cells = row.filter((cell) => cell !== "");
     const [name = ""] = cells;
-    const isNamed = cells.length === 2 && this.#dictionary.head([name]) !== undefined;
+    const isNamed = cells.length === 2 && this.#dictionary.head(SourcePath.of(name)) !== undefined;
     return isNamed && this.#table?.hasLines === true && readNumber(name, undefined) === undefined;
   }
 
@@ -148,7 +149,7 @@ class CsvReader {
     for (let at = 0; at < cells.length; at++) {
       const name = cells[at] ?? "";
       const value = cells[at + 1];
-      const meaning = this.#dictionary.head([name.replace(/:$/u, "")]);
+      const meaning = this.#dictionary.head(SourcePath.of(name.replace(/:$/u, "")));
       if (meaning === undefined || value === undefined) {
         this.#unmapped.add(placeOf(name));
         continue;

@@ -5,6 +5,7 @@ import { LIMITS } from "../../../base/limits.js";
 import { childElements, parseXml } from "../../../../validators/xml/tree.js";
 import type { XmlElement, XmlFault } from "../../../../validators/xml/tree.js";
 import type { MapInput } from "../protocol.js";
+import { sourceName } from "./path.js";
 import { Dictionary, UnreadableSource } from "./reading.js";
 import type { Reading } from "./reading.js";
 import { readTree } from "./tree.js";
@@ -63,13 +64,13 @@ function nodeOf(element: XmlElement): SourceNode {
   const elements = childElements(element);
   const text = element.children.flatMap((child) => (child.kind === "text" ? [child.value] : [])).join("");
   const attributes = element.attributes.map(({ local, value }) => ({
-    name: local,
+    ...sourceName(local),
     value,
     children: [],
     isListed: false,
   }));
   return {
-    name: element.local,
+    ...sourceName(element.local),
     value: elements.length > 0 || text.trim() === "" ? undefined : text.trim(),
     children: [...attributes, ...elements.map(nodeOf)],
     isListed: false,

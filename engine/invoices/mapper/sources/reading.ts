@@ -1,11 +1,10 @@
 /** What a reader finds in a source, whatever its form, and the names by which it looks. */
-import { LIMITS } from "../../../base/limits.js";
-import { firstChars } from "../../../base/text.js";
 import { LINE_NUMBERS } from "../fields.js";
 import type { PartyRole } from "../fields.js";
 import type { MapIssue } from "../issues.js";
 import { CERTAINTY, fold, headMeaning, kindOfTarget, lineMeaning } from "../names.js";
 import type { Meaning } from "../names.js";
+import { placeOf, SourcePath } from "./path.js";
 import type { DecimalMark } from "../numbers.js";
 import type { FieldMap } from "../protocol.js";
 import type { SourceValue } from "../values.js";
@@ -51,9 +50,6 @@ export class UnreadableSource extends Error {
   }
 }
 
-/** A place of a source as an answer names it. */
-export const placeOf = (text: string): string => firstChars(text, LIMITS.mapper_place_chars_max);
-
 const LINE_TARGET = /^lines\[\]\./u;
 
 /** The names of one source: what the caller says they mean, and what they usually mean. */
@@ -68,10 +64,13 @@ export class Dictionary {
   readonly list: string | undefined;
 
   readonly #root: string;
+  /** Characters of the longest name that the caller says: a longer path of the source is none of them. */
+  readonly #longest: number;
 
   /** @param root  the name of the root element, with which a path may begin and need not */
   constructor(fieldMap: FieldMap, root = "") {
-    this.#root = root;
+    this.#root = fold(root);
+    this.#longest = Object.values(fieldMap).reduce((most, source) => Math.max(most, fold(source).length), 0);
     for (const [target, source] of Object.entries(fieldMap)) {
       const name = fold(source);
       this.#said.set(target, source);
@@ -84,30 +83,26 @@ export class Dictionary {
     this.list = list === undefined ? undefined : fold(list);
   }
 
-  head(path: readonly string[], within?: PartyRole): Meaning | undefined {
-    const stated = this.#stated(this.#head, [path.join(""), this.#root + path.join("")]);
+  head(path: SourcePath, within?: PartyRole): Meaning | undefined {
+    const stated = this.#stated(this.#head, [path.folded, this.#root + path.folded]);
     return stated ?? this.#unclaimed(headMeaning(path, within), this.#head);
   }
 
   /** @param list  the path of the list, before that of the member */
-  line(path: readonly string[], list: readonly string[] = []): Meaning | undefined {
-    const stated = this.#stated(this.#lines, [
-      path.join(""),
-      [...list, ...path].join(""),
-      [this.#root, ...list, ...path].join(""),
-    ]);
+  line(path: SourcePath, list = SourcePath.root): Meaning | undefined {
+    const inList = list.folded + path.folded;
+    const stated = this.#stated(this.#lines, [path.folded, inList, this.#root + inList]);
     return stated ?? this.#unclaimed(lineMeaning(path), this.#lines);
   }
 
   /** What the caller says that a place without a name means: `#3`, the third column. */
   stated(of: "head" | "line", place: string): Meaning | undefined {
-    return this.#stated(of === "head" ? this.#head : this.#lines, [place]);
+    return this.#stated(of === "head" ? this.#head : this.#lines, [fold(place)]);
   }
 
   /** Whether a path is what the caller calls the list of lines. */
-  isList(path: readonly string[]): boolean {
-    const names = [fold(path.join("")), fold(this.#root + path.join(""))];
-    const isIt = this.list !== undefined && names.includes(this.list);
+  isList({ folded }: SourcePath): boolean {
+    const isIt = this.list !== undefined && [folded, this.#root + folded].includes(this.list);
     if (isIt) this.#used.add(this.list);
     return isIt;
   }
@@ -117,9 +112,10 @@ export class Dictionary {
     return [...this.#said].filter(([, source]) => !this.#used.has(fold(source)));
   }
 
+  /** @param names  folded */
   #stated(table: ReadonlyMap<string, Meaning>, names: readonly string[]): Meaning | undefined {
-    for (const name of names.map(fold)) {
-      const meaning = name === "" ? undefined : table.get(name);
+    for (const name of names) {
+      const meaning = name === "" || name.length > this.#longest ? undefined : table.get(name);
       if (meaning === undefined) continue;
       this.#used.add(name);
       return meaning;

@@ -2,6 +2,7 @@
 import type { PartyRole } from "../fields.js";
 import type { Meaning } from "../names.js";
 import { readValue } from "../values.js";
+import { SourcePath } from "./path.js";
 import type { Dictionary } from "./reading.js";
 
 /** A piece of a line: what stands between two gaps of two spaces and more. */
@@ -61,7 +62,7 @@ function labelAtEnd(piece: string, dictionary: Dictionary, within: PartyRole | u
   const words = piece.trim().split(/\s+/u);
   for (let count = Math.min(words.length, LABEL_WORDS); count > 0; count--) {
     const label = words.slice(words.length - count).join(" ");
-    const meaning = dictionary.head([label], within);
+    const meaning = dictionary.head(SourcePath.of(label), within);
     if (meaning !== undefined) return { label, meaning, rest: words.slice(0, words.length - count).join(" ") };
   }
   return undefined;
@@ -73,7 +74,7 @@ function labelInFront(text: string, dictionary: Dictionary, within: PartyRole | 
   for (let count = Math.min(words.length, LABEL_WORDS); count > 0; count--) {
     const label = words.filter((_, at) => at < count).join(" ");
     const value = words.slice(count).join(" ");
-    const meaning = dictionary.head([label], within);
+    const meaning = dictionary.head(SourcePath.of(label), within);
     if (meaning === undefined || (value !== "" && !isValueOf(meaning, value))) continue;
     return { before: "", labels: [{ label, meaning, value }] };
   }

@@ -1,7 +1,10 @@
 /** Tables of lines in text: columns by where they stand, or by their order where the spaces between them are lost. */
 import type { Meaning } from "../names.js";
+import { SourcePath } from "./path.js";
 import { foundAt, isLineNumber } from "./reading.js";
 import type { Dictionary, FoundValue } from "./reading.js";
+import { cellsByOrder } from "./text-order.js";
+import type { CellForm } from "./text-order.js";
 import { segmentsOf } from "./text-labels.js";
 import type { Segment } from "./text-labels.js";
 
@@ -25,7 +28,7 @@ const NAME_WORDS = 4;
 /** The table that a line begins, as the names of columns tell; undefined for any other line. */
 export function tableAt(line: string, dictionary: Dictionary): TextTable | undefined {
   const segments = segmentsOf(line);
-  const apart = segments.map((segment) => ({ ...segment, meaning: dictionary.line([segment.text]) }));
+  const apart = segments.map((segment) => ({ ...segment, meaning: dictionary.line(SourcePath.of(segment.text)) }));
   if (isTable(apart)) return { columns: apart, hasPlaces: true };
   const names = namesIn(line, dictionary);
   return names !== undefined && isTable(names) ? { columns: names, hasPlaces: false } : undefined;
@@ -45,7 +48,7 @@ function namesIn(line: string, dictionary: Dictionary): readonly TextColumn[] | 
     let taken = 0;
     for (let count = Math.min(NAME_WORDS, words.length - at); count > 0 && taken === 0; count--) {
       const text = words.slice(at, at + count).join(" ");
-      const meaning = dictionary.line([text]);
+      const meaning = dictionary.line(SourcePath.of(text));
       if (meaning === undefined && !(count === 1 && isLineNumber(text))) continue;
       columns.push({ text, meaning, start: at, end: at + count });
       taken = count;
@@ -58,7 +61,7 @@ function namesIn(line: string, dictionary: Dictionary): readonly TextColumn[] | 
 
 /** The values of a row; undefined for a line that is none. */
 export function rowAt(line: string, { columns, hasPlaces }: TextTable): readonly FoundValue[] | undefined {
-  const cells = hasPlaces ? cellsByPlace(segmentsOf(line), columns) : cellsByOrder(line, columns);
+  const cells = hasPlaces ? cellsByPlace(segmentsOf(line), columns) : cellsByOrder(line, columns.map(formOf));
   if (cells === undefined) return undefined;
   const found = columns.flatMap(({ meaning, text }, at) => {
     const value = cells[at] ?? "";
@@ -86,19 +89,10 @@ function cellsByPlace(segments: readonly Segment[], columns: readonly TextColumn
 const distance = (a: Segment, b: Segment): number =>
   a.start < b.end && b.start < a.end ? 0 : Math.min(Math.abs(a.start - b.start), Math.abs(a.end - b.end));
 
-/** A number with its thousands, and with the percent or currency sign behind it. */
-const NUMBER = "-?(?:\\d{1,3}(?:[ \\u{a0}]\\d{3})+|\\d+)(?:[.,]\\d+)*(?:\\s?(?:%|€|EUR|Kč|CZK|USD))?";
-const WORD = "\\p{L}[\\p{L}\\d.²³]{0,11}";
-
 /** Columns that hold a word, not a number. */
 const WORDS: ReadonlySet<string> = new Set(["unit", "taxTreatment"]);
 
-/** The description is what is left between the values before and behind it. */
-function cellsByOrder(line: string, columns: readonly TextColumn[]): readonly string[] | undefined {
-  const forms = columns.map(({ meaning }) => {
-    if (meaning?.target === "description") return "(.+?)";
-    return WORDS.has(meaning?.target ?? "") ? `(${WORD})` : `(${NUMBER}\\.?)`;
-  });
-  const row = new RegExp(`^${forms.join("\\s+")}$`, "u").exec(line.trim());
-  return row === null ? undefined : row.slice(1);
+function formOf({ meaning }: TextColumn): CellForm {
+  if (meaning?.target === "description") return "text";
+  return WORDS.has(meaning?.target ?? "") ? "word" : "number";
 }

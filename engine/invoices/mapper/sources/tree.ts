@@ -1,13 +1,14 @@
 /** Finds head and lines in a tree of named values, which JSON and XML both are. */
+import { LIMITS } from "../../../base/limits.js";
 import { LINE_LISTS } from "../fields.js";
-import { fold } from "../names.js";
-import { foundAt, isLineNumber, placeOf } from "./reading.js";
+import { placeOf, SourcePath } from "./path.js";
+import type { SourceName } from "./path.js";
+import { foundAt, isLineNumber } from "./reading.js";
 import type { Dictionary, FoundValue, Reading } from "./reading.js";
 import type { SourceValue } from "../values.js";
 
 /** A member or an element. A list of JSON is several nodes of one name. */
-export interface SourceNode {
-  readonly name: string;
+export interface SourceNode extends SourceName {
   /** Undefined for what has children only. */
   readonly value: SourceValue | undefined;
   readonly children: readonly SourceNode[];
@@ -17,12 +18,12 @@ export interface SourceNode {
 
 /** Nodes of one name below one path: perhaps the lines. */
 interface Group {
-  readonly path: readonly string[];
+  readonly path: SourcePath;
   readonly nodes: readonly SourceNode[];
 }
 
 interface Leaf {
-  readonly path: readonly string[];
+  readonly path: SourcePath;
   readonly value: SourceValue;
 }
 
@@ -36,43 +37,49 @@ export function readTree(roots: readonly SourceNode[], dictionary: Dictionary): 
   const list = linesOf(roots, dictionary);
   const head: FoundValue[] = [];
   const unmapped = new Set<string>();
-  for (const { path, value } of leavesOf(roots, [], list?.nodes ?? [])) {
+  for (const { path, value } of leavesOf(roots, new Set(list?.nodes))) {
     const meaning = dictionary.head(path);
-    if (meaning === undefined) unmapped.add(placeOf(path.join(".")));
-    else head.push(foundAt(meaning, path.join("."), value));
+    if (meaning === undefined) unmapped.add(path.place);
+    else head.push(foundAt(meaning, path.place, value));
   }
-  const listName = list?.path.join(".") ?? "";
-  const lines = (list?.nodes ?? []).map((node) =>
-    leavesOf(node.children, [], []).flatMap(({ path, value }) => {
-      const source = `${listName}[].${path.join(".")}`;
+  const listName = list?.path.place ?? "";
+  const lines = (list?.nodes ?? []).map(({ children }) =>
+    leavesOf(children).flatMap(({ path, value }) => {
+      const source = placeOf(`${listName}[].${path.place}`);
       const meaning = dictionary.line(path, list?.path);
       if (meaning !== undefined) return [foundAt(meaning, source, value)];
-      if (!isLineNumber(path.at(-1) ?? "")) unmapped.add(placeOf(source));
+      if (!isLineNumber(path.name)) unmapped.add(source);
       return [];
     }),
   );
   return { head, lines, unmapped: [...unmapped], issues: [] };
 }
 
-/** Values with their paths, without those inside of `without`. */
+/**
+ * Values with their paths.
+ * @param without  nodes that are left out with what is in them. @default none
+ * @param most  so many values are given. @default all
+ */
 function leavesOf(
   nodes: readonly SourceNode[],
-  above: readonly string[],
-  without: readonly SourceNode[],
+  without: ReadonlySet<SourceNode> = new Set(),
+  most = Infinity,
 ): readonly Leaf[] {
-  const skipped = new Set(without);
-  const walk = (node: SourceNode, path: readonly string[]): readonly Leaf[] => {
-    if (skipped.has(node)) return [];
-    const own = [...path, node.name];
-    const value = node.value === undefined || node.value === "" ? [] : [{ path: own, value: node.value }];
-    return [...value, ...node.children.flatMap((child) => walk(child, own))];
+  // Bounded by the nodes of one source.
+  const leaves: Leaf[] = [];
+  const walk = (node: SourceNode, above: SourcePath): void => {
+    if (leaves.length >= most || without.has(node)) return;
+    const path = above.below(node);
+    if (node.value !== undefined && node.value !== "") leaves.push({ path, value: node.value });
+    for (const child of node.children) walk(child, path);
   };
-  return nodes.flatMap((node) => walk(node, above));
+  for (const node of nodes) walk(node, SourcePath.root);
+  return leaves;
 }
 
 /** The group that is most like lines: as the caller names it, as lists of lines are named, or by its members. */
 function linesOf(roots: readonly SourceNode[], dictionary: Dictionary): Group | undefined {
-  const groups = groupsOf(roots, []);
+  const groups = groupsOf(roots);
   const stated = groups.find(({ path }) => dictionary.isList(path));
   if (stated !== undefined || dictionary.list !== undefined) return stated;
   const scored = groups.map((group) => ({ group, score: likeness(group, dictionary) }));
@@ -83,34 +90,45 @@ function linesOf(roots: readonly SourceNode[], dictionary: Dictionary): Group | 
   return best.group;
 }
 
+/** A group that is being put together. */
+interface GrowingGroup extends Group {
+  readonly nodes: SourceNode[];
+  /** By name. */
+  readonly below: Map<string, GrowingGroup>;
+}
+
+// Both are bounded by the nodes of one source.
+const emptyGroup = (path: SourcePath): GrowingGroup => ({ path, nodes: [], below: new Map() });
+
 /** Every group of nodes with children, those of one path together. */
-function groupsOf(nodes: readonly SourceNode[], above: readonly string[]): readonly Group[] {
+function groupsOf(roots: readonly SourceNode[]): readonly Group[] {
   // Bounded by the nodes of one source.
-  const byPath = new Map<string, { readonly path: readonly string[]; readonly nodes: SourceNode[] }>();
-  const walk = (siblings: readonly SourceNode[], path: readonly string[]): void => {
+  const groups: Group[] = [];
+  const walk = (siblings: readonly SourceNode[], around: GrowingGroup): void => {
     for (const node of siblings) {
       if (node.children.length === 0) continue;
-      const own = [...path, node.name];
-      const key = own.join("\n");
-      const known = byPath.get(key);
-      if (known === undefined) byPath.set(key, { path: own, nodes: [node] });
-      else known.nodes.push(node);
+      let own = around.below.get(node.name);
+      if (own === undefined) {
+        around.below.set(node.name, (own = emptyGroup(around.path.below(node))));
+        groups.push(own);
+      }
+      own.nodes.push(node);
       walk(node.children, own);
     }
   };
-  walk(nodes, above);
-  return [...byPath.values()];
+  walk(roots, emptyGroup(SourcePath.root));
+  return groups;
 }
 
 const NAMED = 10;
 
 function likeness({ path, nodes }: Group, dictionary: Dictionary): number {
-  const isNamed = LINE_LISTS.has(fold(path.at(-1) ?? ""));
+  const isNamed = LINE_LISTS.has(nodes[0]?.folded ?? "");
   const isList = nodes.length > 1 || nodes[0]?.isListed === true;
   if ((!isNamed && !isList) || nodes.some(hasList)) return 0;
   const meanings = nodes
     .slice(0, LOOKED_AT)
-    .flatMap(({ children }) => children.flatMap((child) => leavesOf([child], [], [])))
+    .flatMap(({ children }) => leavesOf(children, undefined, LIMITS.mapper_columns_max))
     .flatMap((leaf) => dictionary.line(leaf.path, path)?.target ?? []);
   const members = new Set(meanings);
   const tells = [...members].filter((member) => TELLING.has(member)).length;

@@ -2,7 +2,7 @@
 import { LIMITS } from "../../../base/limits.js";
 import { childElements } from "../../../../validators/xml/tree.js";
 import type { XmlElement } from "../../../../validators/xml/tree.js";
-import { placeOf } from "./reading.js";
+import { placeOf } from "./path.js";
 
 const childrenCalled = (element: XmlElement, name: string): readonly XmlElement[] =>
   childElements(element).filter(({ local }) => local === name);

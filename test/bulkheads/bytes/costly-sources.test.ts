@@ -1,0 +1,94 @@
+/**
+ * Sources of the mapper whose cost could be more than their size: names are counted as they are folded, and what has
+ * many readings is read within a time that none of them would end in.
+ */
+import { describe, expect, test, vi } from "vitest";
+
+import { mapSource } from "../../../engine/invoices/mapper/map.js";
+import type { FieldMap, MapOutput, SourceType } from "../../../engine/invoices/mapper/protocol.js";
+import { within } from "../../../validators/schematron/runtime/deadline.js";
+import { OWN_FIRM } from "../../support/documents/json-invoices.js";
+
+/** A thousand times what these sources take; what is tried in every way takes more than a day. */
+const MUCH_MS = 10_000;
+
+const map = (sourceType: SourceType, source: unknown, fieldMap: FieldMap = {}): MapOutput =>
+  mapSource({
+    sourceType,
+    sourceText: sourceType === "json" ? undefined : String(source),
+    sourceJson: sourceType === "json" ? source : undefined,
+    ...{ customerRef: "customer", fieldMap, defaults: {}, own: OWN_FIRM },
+  });
+
+const linesOf = (mapped: MapOutput): unknown => (mapped.kind === "mapped" ? mapped.document["lines"] : mapped.message);
+
+describe("a table in text", () => {
+  test.each([
+    ["several descriptions", "Popis Popis Popis Popis Popis Množstvo Cena bez DPH", `${"a ".repeat(950)}x`],
+    ["numbers that could be one", `Popis Množstvo Cena bez DPH ${"DPH ".repeat(20)}`, `a ${"111 ".repeat(480)}x`],
+    ["numbers with signs", `Popis Množstvo Cena bez DPH ${"DPH ".repeat(20)}`, `a ${"1 % ".repeat(480)}x`],
+    ["three hundred columns", `Popis Množstvo ${"Cena ".repeat(300)}`, `a ${"111 ".repeat(480)}x`],
+  ])("a table whose spaces are lost is read once with %s, however many readings a row has", (_, names, row) => {
+    expect(within(MUCH_MS, () => linesOf(map("text", `${names}\n${`${row}\n`.repeat(20)}`)))).toEqual([]);
+  });
+
+  test.each([
+    ["Papier A4 biely 3 ks 1 234,50 € 23 %", "Papier A4 biely", 3, "1234.5"],
+    ["Papier 80 g 3 ks 12 345 678.90 23%", "Papier 80 g", 3, "12345678.9"],
+    ["12 500 ks 1,00 23", "12", 500, "1"],
+    ["Doprava 1 2 3 4 ks 5,00 EUR 23 %", "Doprava 1 2 3", 4, "5"],
+  ])(
+    "a row without spaces between its columns, %s, gives a number its thousands and a description what is left",
+    (row, description, quantity, unitPrice) => {
+      expect(linesOf(map("text", `Popis Množstvo MJ Cena bez DPH DPH\n${row}`))).toMatchObject([
+        { description, quantity, unitPrice: Number(unitPrice), vatRate: 23 },
+      ]);
+    },
+  );
+});
+
+/** Characters of all names that are folded while `act` runs. */
+function folded(act: () => unknown): number {
+  const normalize = vi.spyOn(String.prototype, "normalize");
+  try {
+    act();
+    return normalize.mock.contexts.reduce<number>((sum, text) => sum + String(text).length, 0);
+  } finally {
+    normalize.mockRestore();
+  }
+}
+
+const FIELD_MAP: FieldMap = { number: "Doklad.Cislo", "lines[].unitPrice": "Cena" };
+const LEVELS = 55;
+
+/** So many values with names of their own below so many levels whose names have so many characters. */
+function nested(levels: number, chars: number, values: number): { readonly json: unknown; readonly xml: string } {
+  const names = Array.from({ length: levels }, (_, at) => `n${at}`.padEnd(chars, "x"));
+  const leaves = Array.from({ length: values }, (_, at) => `a${at}`);
+  const json = names.reduceRight<unknown>((inner, name) => ({ [name]: inner }), {
+    ...Object.fromEntries(leaves.map((name) => [name, 1])),
+    groups: leaves.map((name) => ({ [name]: { b: 1 } })),
+  });
+  const inner = leaves.map((name) => `<${name}>1</${name}><${name}><b>1</b></${name}>`).join("");
+  const xml = names.reduceRight((content, name) => `<${name}>${content}</${name}>`, inner);
+  return { json, xml: `<r>${xml}</r>` };
+}
+
+test.each(["json", "xml"] as const)("names of %s are folded once, however many values stand below them", (form) => {
+  for (const fieldMap of [{}, FIELD_MAP]) {
+    const work = (levels: number, values: number): number => {
+      const source = nested(levels, 10, values)[form];
+      return folded(() => map(form, source, fieldMap));
+    };
+    const flat = work(1, 400);
+    expect(work(LEVELS, 400) - flat).toBeLessThan(4 * LEVELS * 10);
+    expect(work(LEVELS, 800)).toBeLessThan(2.5 * work(LEVELS, 400));
+  }
+});
+
+test.each(["json", "xml"] as const)("names of %s of any length cost as much as they are long", (form) => {
+  for (const fieldMap of [{}, FIELD_MAP]) {
+    const source = nested(LEVELS, 2_000, 400)[form];
+    expect(folded(() => map(form, source, fieldMap))).toBeLessThan(8 * LEVELS * 2_000);
+  }
+});
