@@ -107,8 +107,18 @@ export function nodeText(doc: XmlDocument, node: Node): string {
 export const atomize = (doc: XmlDocument, item: Item): Atomic =>
   isNode(item) ? new Untyped(nodeText(doc, item)) : item;
 
-/** White space of XML collapsed at both ends, as simple types other than string do. */
-export const trim = (text: string): string => text.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
+const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 9 || code === 13;
+
+/**
+ * White space of XML collapsed at both ends, as simple types other than string do. Without a regular expression, which
+ * would look for the end of the text behind every blank within it.
+ */
+export function trim(text: string): string {
+  let [start, end] = [0, text.length];
+  while (start < end && isSpace(text.charCodeAt(start))) start++;
+  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
 
 /** fn:normalize-space of a string. */
 export function normalizeSpace(text: string): string {
@@ -116,7 +126,7 @@ export function normalizeSpace(text: string): string {
   let blank = true;
   for (let i = 0; i < length; i++) {
     const code = text.charCodeAt(i);
-    const space = code === 32 || code === 10 || code === 9 || code === 13;
+    const space = isSpace(code);
     if (space && (blank || code !== 32)) return normalizeSlowly(text);
     blank = space;
   }
