@@ -70,7 +70,7 @@ class NodeConversation extends Conversation {
     if (answer.contentType !== undefined) response.setHeader("Content-Type", answer.contentType);
     for (const name in answer.headers) response.setHeader(name, answer.headers[name] ?? "");
     if (answer.status !== 204) response.setHeader("Content-Length", Buffer.byteLength(answer.body));
-    if (close) response.setHeader("Connection", "close");
+    if (close || ended.has(this.#request.socket)) response.setHeader("Connection", "close");
     const { body } = answer;
     if (body.length <= LIMITS.response_streamed_bytes)
       response.end(body, () => {
@@ -233,7 +233,10 @@ export async function listenNode(options: ServerOptions, shared: Load): Promise<
     const head = headOf(request);
     const isHostless = request.httpVersion !== "1.0" && head.headers.count("host") === 0;
     const framing = isHostless ? "malformed" : framingOf(head, shared.limits);
-    if (framing === undefined || typeof framing === "string") ended.add(request.socket);
+    // Of what one packet brings behind a request that asks for another protocol, node reads nothing and says nothing:
+    // the answer to a later request would be taken for that of the lost one.
+    const isLast = framing === undefined || typeof framing === "string" || head.headers.count("upgrade") > 0;
+    if (isLast) ended.add(request.socket);
     const conversation = new NodeConversation(shared, options.onRequest(head), request, response);
     if (conversation.open(framing)) conversation.readBody();
   };
