@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
+import { within } from "../../../validators/schematron/runtime/deadline.js";
 import {
   amountText,
   dateText,
@@ -37,6 +38,15 @@ describe("an amount", () => {
         expect(b).toBe(a);
       }),
     );
+  });
+
+  test("a thousand amounts of twenty thousand digits cost what they are long", () => {
+    const zeros = "0".repeat(9_999);
+    const [whole, fraction] = ["123".repeat(3_333), `${zeros}1`];
+    const text = within(10_000, () =>
+      Array.from({ length: 1_000 }, () => amountText(`${whole}.${fraction}`, "en")).at(-1),
+    );
+    expect(text).toBe(`${Array.from({ length: 3_333 }, () => "123").join(",")}.${fraction}`);
   });
 
   test("an amount that is taken off changes its sign and nothing else, zero keeps its own", () => {

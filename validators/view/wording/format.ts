@@ -9,13 +9,29 @@ const SIGNS: Readonly<Record<Language, { readonly group: string; readonly point:
 };
 const NUMBER = /^([+-]?)(\d*)(?:\.(\d*))?$/u;
 
+const THOUSANDS = /\d{3}/gu;
+
+/** Digits in groups of three, counted from their end. */
+function inGroups(digits: string, group: string): string {
+  const first = digits.length % 3;
+  const groups = digits.slice(first).match(THOUSANDS) ?? [];
+  return (first === 0 ? groups : [digits.slice(0, first), ...groups]).join(group);
+}
+
+/** Not by an expression, which would look for the end of the text behind each of its zeros. */
+function withoutLastZeros(digits: string): string {
+  let end = digits.length;
+  while (end > 0 && digits[end - 1] === "0") end--;
+  return digits.slice(0, end);
+}
+
 /** @param decimals  shown at least; decimals that the document writes beyond them stay, unless they are zeros */
 function written(text: string, decimals: number, language: Language): string {
   const [, sign, whole = "", fraction = ""] = NUMBER.exec(text) ?? [];
   if (sign === undefined || whole + fraction === "") return text;
   const { group, point } = SIGNS[language];
-  const grouped = (whole.replace(/^0+(?=\d)/u, "") || "0").replace(/\B(?=(?:\d{3})+$)/gu, group);
-  const shown = fraction.replace(/0+$/u, "").padEnd(decimals, "0");
+  const grouped = inGroups(whole.replace(/^0+(?=\d)/u, "") || "0", group);
+  const shown = withoutLastZeros(fraction).padEnd(decimals, "0");
   return `${sign === "-" ? "-" : ""}${grouped}${shown === "" ? "" : point + shown}`;
 }
 
