@@ -47,6 +47,11 @@ describe("a table in text", () => {
   );
 });
 
+test("a word of two thousand digits is gone over once, in each of a thousand lines", () => {
+  const lines = `Faktúra č. ${"1".repeat(1_980)} x\n`.repeat(1_000);
+  expect(within(MUCH_MS, () => map("text", lines).kind)).toBe("mapped");
+});
+
 /** Characters of all names that are folded while `act` runs. */
 function folded(act: () => unknown): number {
   const normalize = vi.spyOn(String.prototype, "normalize");

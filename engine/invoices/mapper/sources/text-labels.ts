@@ -84,5 +84,5 @@ function labelInFront(text: string, dictionary: Dictionary, within: PartyRole | 
 /** Text is a value where a digit says that it is no sentence. */
 const isValueOf = ({ kind }: Meaning, value: string): boolean =>
   kind === "text" || kind === "address"
-    ? /^\S*\d\S*$/u.test(value)
+    ? /\d/u.test(value) && !/\s/u.test(value)
     : readValue(kind, value, undefined).value !== undefined;
