@@ -42,8 +42,10 @@ const FAULTS: Readonly<Record<string, Fault>> = {
  */
 export function pathErrorOf(error: unknown, name?: string): PathError | undefined {
   if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return undefined;
-  const shown = name ?? ("path" in error && typeof error.path === "string" ? error.path : undefined);
   const fault = FAULTS[String(error.code)];
+  // The system says of a folder that is read as a file only that it is one.
+  const nameless = error.code === "EISDIR" ? "A file that is needed" : undefined;
+  const shown = name ?? ("path" in error && typeof error.path === "string" ? error.path : nameless);
   return shown === undefined || fault === undefined
     ? undefined
     : new PathError(`${shown} cannot be used: ${fault.words}.`, fault.passing ?? false, error);

@@ -7,8 +7,9 @@ import { systemClock } from "../../engine/base/clock.js";
 import type { Clock, Instant } from "../../engine/base/clock.js";
 import { ConfigError } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
-import { makeFile, makeFolderNow, replaceFileNow } from "../../engine/base/files/durable.js";
+import { makeFile, makeFolderNow, replaceFile, replaceFileNow } from "../../engine/base/files/durable.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { pathErrorOf } from "../../engine/embedded/embedded.js";
 import { joinFirmKeys } from "../../engine/storage/keyring/firm-keys.js";
 import { openKeyring } from "../../engine/storage/keyring/keyring.js";
 import type { Keyring } from "../../engine/storage/keyring/keyring.js";
@@ -26,11 +27,19 @@ const DRAFTS = 2 ** 47;
  * of them had sealed with a key that is in no file would be lost with it.
  */
 async function readOrCreate(path: string, make: () => string): Promise<string> {
-  if (existsSync(path)) return readFileSync(path, "utf8").trim();
-  makeFolderNow(dirname(path));
-  await makeFile(path, `${make()}\n`, `${path}.${randomInt(DRAFTS)}`);
-  return readFileSync(path, "utf8").trim();
+  try {
+    if (existsSync(path)) return readFileSync(path, "utf8").trim();
+    makeFolderNow(dirname(path));
+    await makeFile(path, `${make()}\n`, draftOf(path));
+    return readFileSync(path, "utf8").trim();
+  } catch (error) {
+    // The system does not say which file is a folder, as one is for which a container was given a file that is not there.
+    throw isFolder(error) ? (pathErrorOf(error, path) ?? error) : error;
+  }
 }
+
+const isFolder = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "EISDIR";
+const draftOf = (path: string): string => `${path}.${randomInt(DRAFTS)}`;
 
 /**
  * The key that encrypts payloads: the configured one, or the sandbox's own.
@@ -83,11 +92,21 @@ export async function openKeys(sql: Sql, config: Config, options: KeyOptions = {
   return joinFirmKeys(sql, await openMasterKeys(sql, config, options), { text, use, clock });
 }
 
+const NODE_NAME = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 /**
  * The node's name in leases. It outlives the process, so that the next one on this DATA_DIR knows which leases are
- * nobody's.
+ * nobody's. A damaged one is replaced: nodes whose files a loss of power has emptied would all have the name of nobody,
+ * and take each other's work for that of a dead predecessor.
  */
-export const nodeName = (dataDir: string): Promise<string> => readOrCreate(join(dataDir, "node.id"), randomUUID);
+export async function nodeName(dataDir: string): Promise<string> {
+  const path = join(dataDir, "node.id");
+  const name = await readOrCreate(path, randomUUID);
+  if (NODE_NAME.test(name)) return name;
+  const another = randomUUID();
+  await replaceFile(path, `${another}\n`, draftOf(path));
+  return another;
+}
 
 const quarantineOf = (dataDir: string): string => join(dataDir, "quarantine");
 /** A document in quarantine, or the draft of one that a process has left which was killed. */

@@ -139,7 +139,7 @@ export async function replaceFile(path: string, text: string, draft: string): Pr
 
 /**
  * Makes a small file that is made once: of those who make it at the same moment one does, and everybody finds its text.
- * Its owner alone reads it.
+ * Its owner alone reads it. What is there stays, also a link that leads nowhere now.
  * @param draft  beside it, of this call alone
  */
 export async function makeFile(path: string, text: string, draft: string): Promise<void> {
@@ -147,7 +147,7 @@ export async function makeFile(path: string, text: string, draft: string): Promi
   try {
     await link(draft, path);
   } catch (error) {
-    if (!existsSync(path)) throw error;
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
   } finally {
     await rm(draft, { force: true });
   }

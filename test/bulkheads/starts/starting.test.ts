@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -190,6 +190,26 @@ describe("an engine that cannot start", () => {
         return { DATA_DIR: file };
       },
       /^DATA_DIR \S+ cannot be used: it is a file and not a folder\.$/,
+    ],
+    [
+      "a master key that is a folder, as a container makes it of a file that is not there",
+      WRONG,
+      () => {
+        const dataDir = newDataDir();
+        mkdirSync(join(dataDir, "master.key"));
+        return { DATA_DIR: dataDir, DATABASE_URL: db.url, NATS_URL: "embedded" };
+      },
+      /^\S+\/master\.key cannot be used: it is a folder and not a file\.$/,
+    ],
+    [
+      "a file of the sandbox that is a folder",
+      WRONG,
+      () => {
+        const dataDir = newDataDir();
+        mkdirSync(join(dataDir, "sandbox.json"));
+        return { ...sealedDatabase(), DATA_DIR: dataDir };
+      },
+      /^A file that is needed cannot be used: it is a folder and not a file\.$/,
     ],
     [
       "a data directory where the system lets nobody make one",

@@ -9,8 +9,10 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -173,6 +175,25 @@ test("all who give a node its name at the same moment find the same one, and no 
   const names = await Promise.all(Array.from({ length: 8 }, () => nodeName(folder)));
   expect(new Set(names)).toEqual(new Set([readFileSync(join(folder, "node.id"), "utf8").trim()]));
   expect(readdirSync(folder)).toEqual(["node.id"]);
+});
+
+test.each(["", "\0{", "0190a1b2"])(
+  "a node whose name was damaged (%j) gets another one, which it keeps",
+  async (damaged) => {
+    writeFileSync(join(folder, "node.id"), damaged);
+    const name = await nodeName(folder);
+    expect(name).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await nodeName(folder)).toBe(name);
+    expect(readdirSync(folder)).toEqual(["node.id"]);
+  },
+);
+
+test("a link in the place of a file that is made once stays when it leads nowhere, and who needs the file is told which", async () => {
+  const path = join(folder, "node.id");
+  symlinkSync(join(folder, "unmounted", "node.id"), path);
+  await expect(nodeName(folder)).rejects.toMatchObject({ code: "ENOENT", path });
+  expect(readdirSync(folder)).toEqual(["node.id"]);
+  expect(readlinkSync(path)).toBe(join(folder, "unmounted", "node.id"));
 });
 
 test("the keys and certificates of the sandbox have their folder only once all of them are on the disk", async () => {
