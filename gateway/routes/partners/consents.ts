@@ -83,7 +83,7 @@ const createBody = z.object({
     .enum(REQUESTED_INTERFACES)
     .default("enterprise_api")
     .describe("enterprise_api opens the Enterprise API and SAPI; all opens the Connector too."),
-  requestedScopes: z.array(consentScope).min(1),
+  requestedScopes: z.array(consentScope).min(1).max(CONSENT_SCOPES.length),
 });
 
 /** The two ways to name a company in the older form. */
@@ -98,7 +98,7 @@ const linkBody = z
       .regex(/^\d{8}$/, "must be 8 digits")
       .optional(),
     customer_reference: z.string().trim().min(1).max(LIMITS.customer_reference_chars_max).nullish(),
-    scopes: z.array(consentScope),
+    scopes: z.array(consentScope).max(CONSENT_SCOPES.length),
   })
   .superRefine(({ dic, ico, scopes }, context) => {
     if ((dic === undefined) === (ico === undefined))

@@ -73,6 +73,7 @@ const wish = z.object({
   scopes: z
     .array(z.enum(SCOPES))
     .min(1)
+    .max(SCOPES.length)
     .optional()
     .describe(
       "A subset of the calling token's scopes and, for a firm's key, of the firm's consent; all of them when absent.",

@@ -47,6 +47,19 @@ describe.each(Object.keys(documents))("the %s document", (name) => {
     expect(text).not.toMatch(/"\$ref":"#\/(definitions|\$defs)/);
   });
 
+  test("a list of words in a request has no more entries than there are words: it is judged by its length first", () => {
+    const unbounded: string[] = [];
+    const walk = (schema: unknown, place: string): void => {
+      if (typeof schema !== "object" || schema === null) return;
+      const { items, maxItems } = schema as { items?: { enum?: unknown[] }; maxItems?: number };
+      if (items?.enum !== undefined && (maxItems ?? Infinity) > items.enum.length) unbounded.push(place);
+      for (const [member, inner] of Object.entries(schema)) walk(inner, `${place}.${member}`);
+    };
+    for (const { path, method, operation } of operationsOf(document))
+      for (const { schema } of Object.values(operation.requestBody?.content ?? {})) walk(schema, `${method} ${path}`);
+    expect(unbounded).toEqual([]);
+  });
+
   test("each operation is named once, describes a parameter once, and those of its path are those it describes", () => {
     const ids = operationsOf(document).map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
