@@ -16,12 +16,20 @@ export function clientAddress(peer: Address, headers: HeaderList, trusted: reado
   const hops = headers.all("x-forwarded-for").join(",").split(",");
   let client = peer;
   for (let i = 1; i <= Math.min(hops.length, LIMITS.forwarded_hops_max); i++) {
-    const address = parseAddress((hops[hops.length - i] ?? "").trim());
+    const address = hopAddress((hops[hops.length - i] ?? "").trim());
     if (address === undefined) return client;
     client = address;
     if (!isTrusted(address, trusted)) return client;
   }
   return client;
+}
+
+/** An address with the port that some proxies add, as RFC 7239 writes it: that of IPv6 stands in brackets. */
+const WITH_PORT = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/;
+
+function hopAddress(text: string): Address | undefined {
+  const [, v6, v4] = WITH_PORT.exec(text) ?? [];
+  return parseAddress(v6 ?? v4 ?? text);
 }
 
 const isTrusted = (address: Address, trusted: readonly Cidr[]): boolean =>
