@@ -1,5 +1,7 @@
 /** `kurier serve`: the engine, until it is told to stop. */
 import { loadConfig } from "../../engine/base/config.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { within } from "../../engine/events/wake.js";
 import type { Engine, Role } from "../main.js";
 import { ROLES, startEngine } from "../main.js";
 import { standardOutput } from "../../engine/base/files/standard-output.js";
@@ -52,6 +54,14 @@ function banner(engine: Engine): void {
   print();
 }
 
+/** What a shell tells of a program that a signal has ended: it did not do what it began. */
+const LEFT = 130;
+
+/** The engine, once it is ready; undefined when it was told to end and was still not ready a while later. */
+function unlessStopped(starting: Promise<Engine>, stopRequested: Promise<void>): Promise<Engine | undefined> {
+  return Promise.race([starting, stopRequested.then(() => within(starting, LIMITS.start_left_ms, undefined))]);
+}
+
 export const serveCommand: Command = {
   name: "serve",
   summary: "Start the engine.",
@@ -67,12 +77,14 @@ export const serveCommand: Command = {
         process.once(signal, () => {
           resolve();
           process.once(signal, () => {
-            process.exit(130);
+            process.exit(LEFT);
           });
         });
       }
     });
-    const engine = await startEngine(config, { role });
+    const engine = await unlessStopped(startEngine(config, { role }), stopRequested);
+    // Children end with the process, and whatever it had begun is begun again by the next start.
+    if (engine === undefined) process.exit(LEFT);
     banner(engine);
     await stopRequested;
     await engine.stop();

@@ -10,7 +10,7 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "an attempt must end before another node may take it",
   },
   {
-    holds: LIMITS.drain_readiness_ms + LIMITS.stop_timeout_ms < 60 * SECOND_MS,
+    holds: LIMITS.start_left_ms + LIMITS.drain_readiness_ms + LIMITS.stop_timeout_ms < 60 * SECOND_MS,
     because: "a node ends by itself before systemd, Docker or Kubernetes kill it",
   },
   {

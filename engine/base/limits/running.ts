@@ -63,6 +63,11 @@ export const RUNNING_LIMITS = {
    * few seconds, and what they still send meanwhile is served.
    */
   drain_readiness_ms: 5 * SECOND_MS,
+  /**
+   * A start that is told to end may come to its end for so long, to drain then; one that waits, as for the migrations of
+   * another process, has nothing to drain and is left. Ours: most starts take less.
+   */
+  start_left_ms: 4 * SECOND_MS,
   /** How long an answer to a probe holds. */
   readiness_cached_ms: SECOND_MS,
   child_start_timeout_ms: 15 * SECOND_MS,

@@ -93,6 +93,27 @@ describe("an engine that ends", () => {
   );
 });
 
+test("an engine that waits for the migrations of another process is gone soon after it is told to end", async () => {
+  const db = await freshDatabase({ migrated: false });
+  // What a process has that applies migrations; see engine/storage/migrate.ts.
+  await db.one("migrates")`select pg_advisory_lock(118091513783666)`;
+  const { PATH = "" } = process.env;
+  const env = { PATH, DATA_DIR: newDataDir(), DATABASE_URL: db.url, NATS_URL: "embedded", LOG_LEVEL: "silent" };
+  const engine = spawn(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "serve"], {
+    env: { ...env, PORT: "0", ADMIN_PORT: "0", ENVIRONMENT: "sandbox" },
+    stdio: "ignore",
+  });
+  undo.push(() => engine.kill("SIGKILL"));
+  const waiting = (): Promise<readonly unknown[]> =>
+    db.sql`select 1 from pg_locks where locktype = 'advisory' and not granted and database = (
+      select oid from pg_database where datname = current_database())`;
+  await eventually("it waits", async () => (await waiting()).length > 0);
+  engine.kill("SIGTERM");
+  await eventually("it is gone", () => engine.exitCode !== null || engine.signalCode !== null);
+  expect(engine.exitCode).toBe(130);
+  await db.drop();
+});
+
 describe("an engine whose operator loads a module before it", () => {
   const note = (to: string): string =>
     `.appendFileSync(${JSON.stringify(to)}, isMainThread ? "engine\\n" : "thread\\n");`;
