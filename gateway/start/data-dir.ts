@@ -33,7 +33,7 @@ async function readOrCreate(path: string, make: () => string): Promise<string> {
     await makeFile(path, `${make()}\n`, draftOf(path));
     return readFileSync(path, "utf8").trim();
   } catch (error) {
-    // The system does not say which file is a folder, as one is for which a container was given a file that is not there.
+    // The system does not say which file is a folder. Containers make one of a file that is not there.
     throw isFolder(error) ? (pathErrorOf(error, path) ?? error) : error;
   }
 }

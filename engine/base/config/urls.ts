@@ -17,7 +17,7 @@ function isDecodable(text: string): boolean {
 const hasDecodableLogin = ({ username, password, host }: URL): boolean => [username, password, host].every(isDecodable);
 
 /** A URL whose names and passwords can be read. */
-export const urlOf =
+const urlOf =
   (...schemes: readonly string[]) =>
   (value: string): string => {
     const scheme = schemes.find((s) => value.startsWith(`${s}:`));

@@ -64,7 +64,7 @@ export const RUNNING_LIMITS = {
    */
   drain_readiness_ms: 5 * SECOND_MS,
   /**
-   * A start that is told to end may come to its end for so long, to drain then; one that waits, as for the migrations of
+   * A start that is told to end may come to its end for so long, to drain then; one that waits, as for migrations of
    * another process, has nothing to drain and is left. Ours: most starts take less.
    */
   start_left_ms: 4 * SECOND_MS,
