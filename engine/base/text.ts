@@ -9,7 +9,7 @@
  * @param max  code points; reads no further than it cuts
  */
 export function firstChars(text: string, max: number): string {
-  let end = 0;
+  let end = text.length > max ? 0 : text.length;
   for (let taken = 0; taken < max && end < text.length; taken++) end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
   return text.slice(0, end).replace(UNSTORABLE, "\u{fffd}");
 }

@@ -65,9 +65,9 @@ function deriveType(members: Collection): void {
   add(members, { target: "type", value: "credit_note", from: number, code: "IMPLIED", certainty });
 }
 
-/** `Hlavná 48, 040 01 Košice`. */
+/** `Hlavná 48, 040 01 Košice`. What stands behind blanks begins with none, so that they are divided in one way only. */
 const WHOLE_ADDRESS =
-  /^(?<street>[^,\n]+)[,\n]\s*(?:[A-Z]{1,2}-)?(?<postalCode>\d{3} ?\d{1,2}|\d{4,5})\s+(?<city>[^,\n]+?)(?:[,\n]\s*(?<country>[^,\n]+))?$/u;
+  /^(?<street>[^,\n]+)[,\n]\s*(?:[A-Z]{1,2}-)?(?<postalCode>\d{3} ?\d{1,2}|\d{4,5})\s+(?<city>[^\s,][^,\n]*)(?:[,\n]\s*[^\s,][^,\n]*)?$/u;
 
 function deriveAddress(members: Collection): void {
   const address = members.head.get("recipient.address");

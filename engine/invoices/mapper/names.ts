@@ -14,9 +14,13 @@ export interface Meaning {
 /** How sure the meanings of names are. Below LOOK_AT a person must look. */
 export const CERTAINTY = { stated: 1, named: 0.95, implied: 0.7, weak: 0.6, shaped: 0.5 } as const;
 
-/** Letters and digits only, without accents and case: `Dátum splatnosti:` becomes `datumsplatnosti`. */
+/**
+ * Letters and digits only, without accents and case: `Dátum splatnosti:` becomes `datumsplatnosti`. Marks that stand
+ * alone are taken out first: to bring a row of them into its order takes the square of its length.
+ */
 export const fold = (text: string): string =>
   text
+    .replace(/\p{M}+/gu, "")
     .normalize("NFD")
     .toLowerCase()
     .replaceAll("ß", "ss")

@@ -52,6 +52,31 @@ test("a word of two thousand digits is gone over once, in each of a thousand lin
   expect(within(MUCH_MS, () => map("text", lines).kind)).toBe("mapped");
 });
 
+test("a table of text whose columns stand apart costs as much as its rows have pieces", () => {
+  const [rows, columns] = [3, 480];
+  const row = `Papier  20000000  ${"ks  ".repeat(columns - 1)}`;
+  const source = `Popis  Množstvo  ${"MJ  ".repeat(columns)}\n${`${row}\n`.repeat(rows)}`;
+  const compared = vi.spyOn(Math, "abs");
+  try {
+    expect(linesOf(map("text", source))).toHaveLength(rows);
+    expect(compared.mock.calls.length).toBeLessThan(20 * rows * columns);
+  } finally {
+    compared.mockRestore();
+  }
+});
+
+test("an address is read once, however its blanks could be divided between place and country", () => {
+  const address = `Hlavná 1,04001${" ".repeat(1_300)}x,${" ".repeat(2_600)},`;
+  expect(within(MUCH_MS, () => map("json", { recipient: { address } }).kind)).toBe("mapped");
+});
+
+test("a long name of a column is no part of what is kept of each of its cells", () => {
+  const names = ["Popis", "Množstvo", ...Array.from({ length: 30 }, () => `IČO${".".repeat(30_000)}`)];
+  const rows = Array.from({ length: 300 }, (_, row) => names.map((_, at) => `${row}-${at}`).join(";"));
+  const source = [names.join(";"), ...rows].join("\n");
+  expect(within(MUCH_MS, () => linesOf(map("csv", source)))).toHaveLength(300);
+});
+
 /** Characters of all names that are folded while `act` runs. */
 function folded(act: () => unknown): number {
   const normalize = vi.spyOn(String.prototype, "normalize");
@@ -96,4 +121,20 @@ test.each(["json", "xml"] as const)("names of %s of any length cost as much as t
     const source = nested(LEVELS, 2_000, 400)[form];
     expect(folded(() => map(form, source, fieldMap))).toBeLessThan(8 * LEVELS * 2_000);
   }
+});
+
+test("a long name of a column is folded for the table, not for each of its rows", () => {
+  const names = ["Popis", "Množstvo", "x".repeat(30_000), "Cena", "DPH"];
+  const work = (rows: number): number =>
+    folded(() => map("csv", `${names.join(";")}\n${`${names.map(() => "1").join(";")}\n`.repeat(rows)}`));
+  expect(work(40)).toBeLessThan(work(20) + 30_000);
+});
+
+test.each<readonly [string, SourceType, (marks: string) => unknown]>([
+  ["a value", "json", (marks) => ({ type: `a${marks}` })],
+  ["a name", "json", (marks) => ({ [`a${marks}`]: 1 })],
+  ["a cell", "csv", (marks) => `a${marks.slice(-15_000)};x`],
+])("marks in a row in %s are brought into no order, for that takes the square of their number", (_, form, source) => {
+  const marks = "\u{315}".repeat(10_000) + "\u{316}".repeat(10_000);
+  expect(folded(() => map(form, source(marks)))).toBeLessThan(1_000);
 });

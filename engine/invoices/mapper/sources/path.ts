@@ -28,8 +28,6 @@ export class SourcePath implements PlaceNames {
   /** The place of no name. */
   static readonly root = new SourcePath(undefined, { name: "", folded: "" });
 
-  /** As an answer names it. */
-  readonly place: string;
   /** Its own name. */
   readonly name: string;
   /** All names, folded, without anything between them. */
@@ -37,12 +35,14 @@ export class SourcePath implements PlaceNames {
   readonly leaf: string;
   readonly parent: string;
   readonly roleAbove: PartyRole | undefined;
+  readonly #above: SourcePath | undefined;
+  #place: string | undefined;
   #role: { readonly of: PartyRole | undefined } | undefined;
 
   private constructor(above: SourcePath | undefined, { name, folded }: SourceName) {
     const [around, role] = above === undefined ? ["", undefined] : [above.leaf, above.#nearestRole()];
+    this.#above = above;
     this.name = name;
-    this.place = above === undefined || above === SourcePath.root ? placeOf(name) : placeOf(`${above.place}.${name}`);
     this.folded = (above?.folded ?? "") + folded;
     this.leaf = folded === "" ? around : folded;
     this.parent = folded === "" ? (above?.parent ?? "") : around;
@@ -52,6 +52,13 @@ export class SourcePath implements PlaceNames {
   /** The place of a name that stands in nothing. */
   static of(name: string): SourcePath {
     return SourcePath.root.below(sourceName(name));
+  }
+
+  /** As an answer names it. Of most that are only looked at, no answer does. */
+  get place(): string {
+    const isInNone = this.#above === undefined || this.#above === SourcePath.root;
+    this.#place ??= placeOf(isInNone ? this.name : `${this.#above.place}.${this.name}`);
+    return this.#place;
   }
 
   get isAlone(): boolean {

@@ -16,7 +16,10 @@ type Row = readonly string[];
 
 /** A column of a table: what it means for a line, or for the head. */
 interface Column {
-  readonly name: string;
+  /** Its name as an answer has it. A name may be long, and a table has thousands of rows. */
+  readonly place: string;
+  /** Whether it only counts the rows. */
+  readonly isNumber: boolean;
   readonly line: Meaning | undefined;
   readonly head: Meaning | undefined;
 }
@@ -111,10 +114,12 @@ class CsvReader {
   }
 
   #column(name: string, at: number): Column {
-    const place = `#${at + 1}`;
-    const byPlace = { line: this.#dictionary.stated("line", place), head: this.#dictionary.stated("head", place) };
-    if ((byPlace.line ?? byPlace.head) !== undefined) return { name: name === "" ? place : name, ...byPlace };
-    return { name, line: this.#dictionary.line(SourcePath.of(name)), head: this.#dictionary.head(SourcePath.of(name)) };
+    const number = `#${at + 1}`;
+    const byPlace = { line: this.#dictionary.stated("line", number), head: this.#dictionary.stated("head", number) };
+    const isByPlace = (byPlace.line ?? byPlace.head) !== undefined;
+    const path = SourcePath.of(isByPlace && name === "" ? number : name);
+    const named = isByPlace ? byPlace : { line: this.#dictionary.line(path), head: this.#dictionary.head(path) };
+    return { place: path.place, isNumber: isLineNumber(path.name), ...named };
   }
 
   #isHeader(row: Row): boolean {
@@ -169,21 +174,20 @@ class CsvReader {
     const line: FoundValue[] = [];
     for (const [at, cell] of row.entries()) {
       const column = columns[at];
-      if (cell === "" || isLineNumber(column?.name ?? "")) continue;
-      const meaning = hasLines ? (column?.line ?? column?.head) : column?.head;
-      const name = column?.name ?? `#${at + 1}`;
-      if (meaning === undefined) this.#unmapped.add(placeOf(name));
-      else if (hasLines && column?.line !== undefined) line.push(foundAt(meaning, name, cell));
-      else this.#repeat(meaning, name, cell);
+      if (cell === "" || column === undefined || column.isNumber) continue;
+      const meaning = hasLines ? (column.line ?? column.head) : column.head;
+      if (meaning === undefined) this.#unmapped.add(column.place);
+      else if (hasLines && column.line !== undefined) line.push(foundAt(meaning, column.place, cell));
+      else this.#repeat(meaning, column.place, cell);
     }
     if (line.length > 0) this.#lines.push(line);
   }
 
-  #repeat(meaning: Meaning, name: string, cell: string): void {
-    const key = `${name}\n${cell}`;
+  #repeat(meaning: Meaning, place: string, cell: string): void {
+    const key = `${meaning.target}\n${place}\n${cell}`;
     if (this.#repeated.has(key)) return;
     this.#repeated.add(key);
-    this.#head.push(foundAt(meaning, name, cell));
+    this.#head.push(foundAt(meaning, place, cell));
   }
 
   #tellSeveral(number: string): void {

@@ -76,9 +76,11 @@ function cellsByPlace(segments: readonly Segment[], columns: readonly TextColumn
   if (segments.length === columns.length) return segments.map(({ text }) => text);
   if (segments.length > columns.length) return undefined;
   const cells = columns.map(() => "");
+  let next = 0;
   for (const segment of segments) {
-    const distances = columns.map((column) => distance(segment, column));
-    const nearest = distances.indexOf(Math.min(...distances));
+    // Columns and pieces both stand in their order: one of the two between which a piece stands is its nearest.
+    while ((columns[next]?.end ?? Infinity) <= segment.start) next++;
+    const nearest = distance(segment, columns[next - 1]) <= distance(segment, columns[next]) ? next - 1 : next;
     if (cells[nearest] !== "") return undefined;
     cells[nearest] = segment.text;
   }
@@ -86,8 +88,10 @@ function cellsByPlace(segments: readonly Segment[], columns: readonly TextColumn
 }
 
 /** Numbers stand under the end of their names, text under the beginning; what overlaps is near. */
-const distance = (a: Segment, b: Segment): number =>
-  a.start < b.end && b.start < a.end ? 0 : Math.min(Math.abs(a.start - b.start), Math.abs(a.end - b.end));
+function distance(a: Segment, b: Segment | undefined): number {
+  if (b === undefined) return Infinity;
+  return a.start < b.end && b.start < a.end ? 0 : Math.min(Math.abs(a.start - b.start), Math.abs(a.end - b.end));
+}
 
 /** Columns that hold a word, not a number. */
 const WORDS: ReadonlySet<string> = new Set(["unit", "taxTreatment"]);
