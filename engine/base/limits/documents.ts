@@ -133,6 +133,8 @@ export const DOCUMENT_LIMITS = {
   /** Columns of a table in text whose columns are told by their order, and thousands apart in one number. Ours. */
   mapper_ordered_columns_max: 32,
   mapper_number_groups_max: 4,
+  /** Members of one line by which a list in JSON or XML is told to be that of the lines; a table has 300. Ours. */
+  mapper_line_members_max: 2_000,
   /** Elements of an XML source, its depth, and attributes of one element. Ours. */
   mapper_xml_elements_max: 200_000,
   mapper_xml_depth_max: 64,

@@ -77,6 +77,12 @@ test("a long name of a column is no part of what is kept of each of its cells", 
   expect(within(MUCH_MS, () => linesOf(map("csv", source)))).toHaveLength(300);
 });
 
+test("lines of a list are found by what stands behind hundreds of other members", () => {
+  const before = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`x${at}`, "x"]));
+  const wide = [1, 2].map((quantity) => ({ ...before, popis: "Papier", mnozstvo: quantity, cenazamj: 5 }));
+  expect(linesOf(map("json", { vbrp: wide }))).toMatchObject([{ quantity: 1 }, { quantity: 2 }]);
+});
+
 /** Characters of all names that are folded while `act` runs. */
 function folded(act: () => unknown): number {
   const normalize = vi.spyOn(String.prototype, "normalize");

@@ -128,7 +128,7 @@ function likeness({ path, nodes }: Group, dictionary: Dictionary): number {
   if ((!isNamed && !isList) || nodes.some(hasList)) return 0;
   const meanings = nodes
     .slice(0, LOOKED_AT)
-    .flatMap(({ children }) => leavesOf(children, undefined, LIMITS.mapper_columns_max))
+    .flatMap(({ children }) => leavesOf(children, undefined, LIMITS.mapper_line_members_max))
     .flatMap((leaf) => dictionary.line(leaf.path, path)?.target ?? []);
   const members = new Set(meanings);
   const tells = [...members].filter((member) => TELLING.has(member)).length;
