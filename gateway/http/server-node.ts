@@ -22,15 +22,20 @@ const ended = new WeakSet<Socket>();
 /** Connections whose request was answered before its body had come. */
 const unread = new WeakSet<Socket>();
 
+type Exchange = readonly [request: IncomingMessage, response: ServerResponse];
+
 class NodeConversation extends Conversation {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #siblings: Set<NodeConversation> | undefined;
+  /** Its answer ends the connection; those of requests before it, which may come later, do not. */
+  readonly #isLast: boolean;
   /** Octets of an answer in pieces that were handed to the socket. */
   #pushed = 0;
 
-  constructor(shared: Load, pipelined: PipelineRequest, request: IncomingMessage, response: ServerResponse) {
+  constructor(shared: Load, pipelined: PipelineRequest, [request, response]: Exchange, isLast: boolean) {
     super(shared, pipelined);
+    this.#isLast = isLast;
     this.#request = request;
     this.#response = response;
     this.#siblings = underWay.get(request.socket);
@@ -70,7 +75,7 @@ class NodeConversation extends Conversation {
     if (answer.contentType !== undefined) response.setHeader("Content-Type", answer.contentType);
     for (const name in answer.headers) response.setHeader(name, answer.headers[name] ?? "");
     if (answer.status !== 204) response.setHeader("Content-Length", Buffer.byteLength(answer.body));
-    if (close || ended.has(this.#request.socket)) response.setHeader("Connection", "close");
+    if (close || this.#isLast) response.setHeader("Connection", "close");
     const { body } = answer;
     if (body.length <= LIMITS.response_streamed_bytes)
       response.end(body, () => {
@@ -237,7 +242,7 @@ export async function listenNode(options: ServerOptions, shared: Load): Promise<
     // the answer to a later request would be taken for that of the lost one.
     const isLast = framing === undefined || typeof framing === "string" || head.headers.count("upgrade") > 0;
     if (isLast) ended.add(request.socket);
-    const conversation = new NodeConversation(shared, options.onRequest(head), request, response);
+    const conversation = new NodeConversation(shared, options.onRequest(head), [request, response], isLast);
     if (conversation.open(framing)) conversation.readBody();
   };
   server.on("request", take);

@@ -181,6 +181,18 @@ describe.each(serverForms)("the %s form", (form) => {
     expect(["second", undefined]).toContain(next?.headers["x-request-id"]);
   });
 
+  test("who asks for another protocol behind requests that are under way is answered behind them", async () => {
+    const one = (id: string, more = ""): string =>
+      `GET /api/v1/look HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nX-Request-Id: ${id}\r\n${more}\r\n`;
+    const ids = ["first", "second", "last"];
+    const answers = await answersTo(
+      one("first") + one("second") + one("last", "Connection: Upgrade\r\nUpgrade: h2c\r\n"),
+    );
+    const told = answers.map(({ headers }) => headers["x-request-id"]);
+    expect(told).toEqual(ids.slice(0, told.length));
+    if (form === "node") expect(told).toEqual(ids);
+  });
+
   test("a chunked body is answered 411 in the words of its family where chunks are refused", async () => {
     const strict = await startGateway(form, rows, { takesChunks: false });
     const client = new WireClient(strict.port).send(chunked("5\r\nhello\r\n0\r\n\r\n", "/sapi/v1/none"));
