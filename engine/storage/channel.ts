@@ -7,7 +7,7 @@
 import postgres from "postgres";
 
 import { LIMITS } from "../base/limits.js";
-import { connectionTarget } from "./sql.js";
+import { connectionTo } from "./sql.js";
 import type { Sql } from "./sql.js";
 
 export interface ChannelOptions {
@@ -35,15 +35,22 @@ interface NotifyOption {
   readonly onnotify: (channel: string, payload: string) => void;
 }
 
+/** Who listens owes and is owed nothing for most of the time. */
+const NO_SILENCE = 0;
+
 /** One connection of a channel. */
 interface Connection {
   readonly client: postgres.Sql;
 }
 
-function connect(options: ChannelOptions, onnotify: NotifyOption["onnotify"], onclose: () => void): postgres.Sql {
-  const { url, ...socket } = connectionTarget(options.url);
-  const settings: postgres.Options<Record<string, never>> & NotifyOption = {
-    ...socket,
+function connect(
+  options: ChannelOptions,
+  over: AbortSignal,
+  { onnotify, onclose }: NotifyOption & { readonly onclose: () => void },
+): postgres.Sql {
+  const { url, settings } = connectionTo(options.url, over, NO_SILENCE);
+  const all: postgres.Options<Record<string, never>> & NotifyOption = {
+    ...settings,
     max: 1,
     idle_timeout: 0,
     max_lifetime: null,
@@ -55,12 +62,12 @@ function connect(options: ChannelOptions, onnotify: NotifyOption["onnotify"], on
     onnotify,
     onclose,
   };
-  return postgres(url, settings);
+  return postgres(url, all);
 }
 
 /** Opens the channel and keeps it open until it is closed. */
 export function openChannel(options: ChannelOptions): Channel {
-  let closed = false;
+  const over = new AbortController();
   let failures = 0;
   let timer: NodeJS.Timeout | undefined;
   /** The connection whose events count; events of its predecessors are ignored. */
@@ -74,7 +81,7 @@ export function openChannel(options: ChannelOptions): Channel {
     current = undefined;
     if (old !== undefined && old === subscribed) options.onDown();
     old?.client.end({ timeout: 0 }).catch(() => undefined);
-    if (closed || timer !== undefined) return;
+    if (over.signal.aborted || timer !== undefined) return;
     timer = setTimeout(
       () => {
         timer = undefined;
@@ -86,15 +93,14 @@ export function openChannel(options: ChannelOptions): Channel {
   };
   const open = (): void => {
     const mine: Connection = {
-      client: connect(
-        options,
-        (channel, payload) => {
+      client: connect(options, over.signal, {
+        onnotify: (channel, payload) => {
           if (current === mine && channel === options.channel) options.onMessage(payload);
         },
-        () => {
+        onclose: () => {
           if (current === mine) renew();
         },
-      ),
+      }),
     };
     current = mine;
     mine.client.unsafe(`listen "${options.channel}"`).then(
@@ -114,7 +120,7 @@ export function openChannel(options: ChannelOptions): Channel {
   return {
     renew,
     close: async () => {
-      closed = true;
+      over.abort();
       clearTimeout(timer);
       const old = current;
       current = undefined;

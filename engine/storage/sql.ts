@@ -42,11 +42,14 @@ interface SqlOptions {
   readonly idle_s?: number;
 }
 
-/** Reads `?host=/directory`, libpq's form of a Unix socket, which postgres.js would send to the server as a setting. */
+/**
+ * Reads `?host=/directory`, libpq's form of a Unix socket, which postgres.js would send to the server as a setting. The
+ * URL is as it was understood: postgres.js looks for an @ and for commas in the text.
+ */
 export function connectionTarget(text: string): { readonly url: string; readonly path?: string } {
   const url = new URL(text);
   const directory = url.searchParams.get("host");
-  if (directory?.startsWith("/") !== true) return { url: text };
+  if (directory?.startsWith("/") !== true) return { url: url.href };
   url.searchParams.delete("host");
   return { url: url.href, path: `${directory}/.s.PGSQL.${url.port === "" ? "5432" : url.port}` };
 }
@@ -54,8 +57,7 @@ export function connectionTarget(text: string): { readonly url: string; readonly
 const DEFAULT_PORT = 5432;
 
 /** Where a URL leads; TLS as its sslmode says, as postgres.js reads it: what is no mode of libpq's is verified. */
-function targetOf(text: string): PostgresTarget {
-  const { url, path } = connectionTarget(text);
+function targetOf({ url, path }: ReturnType<typeof connectionTarget>): PostgresTarget {
   const { hostname, port, searchParams } = new URL(url);
   const mode = searchParams.get("sslmode") ?? searchParams.get("ssl") ?? "disable";
   return {
@@ -66,20 +68,29 @@ function targetOf(text: string): PostgresTarget {
   };
 }
 
+/**
+ * How postgres.js comes to a database: by sockets of ours, so that it reads no host itself. It takes an address of IPv6
+ * for a host and a port, and tries hosts of its environment without an end.
+ */
+export function connectionTo(text: string, over: AbortSignal, silence_ms: number) {
+  const { url, ...unix } = connectionTarget(text);
+  const socket = socketsTo(targetOf({ url, ...unix }), over, silence_ms);
+  // TLS is a matter of the sockets.
+  return { url, settings: { ...unix, socket, host: "localhost", ssl: false } };
+}
+
 /** Opens a pool; nothing connects before the first statement. */
 export function openSql(options: SqlOptions): Sql {
-  const { url, ...unix } = connectionTarget(options.url);
   const { statement_timeout_ms = LIMITS.db_statement_timeout_ms } = options;
   const silence_ms =
     options.silence_ms ?? (statement_timeout_ms === 0 ? 0 : statement_timeout_ms + LIMITS.db_silence_ms);
   const life = new AbortController();
+  const { url, settings } = connectionTo(options.url, life.signal, silence_ms);
   const client = postgres(url, {
-    ...unix,
-    // TLS is a matter of the sockets.
-    ssl: false,
+    ...settings,
     // A connection asks for nothing before it has its answer. PgBouncer takes a session back at the end of a statement,
     // and what is said on it of the next one, which is only described by then, reaches nobody: it waits for ever.
-    ...{ socket: socketsTo(targetOf(options.url), life.signal, silence_ms), max_pipeline: 0 },
+    ...{ max_pipeline: 0 },
     max: options.connections ?? LIMITS.db_connections,
     connect_timeout: LIMITS.db_connect_timeout_s,
     ...(options.idle_s === undefined ? {} : { idle_timeout: options.idle_s }),

@@ -32,7 +32,8 @@ const urlOf =
  */
 export const databaseUrl = (value: string): string => {
   const { host, searchParams } = new URL(urlOf("postgres", "postgresql")(value));
-  if (host.includes(","))
+  // The library decodes it first.
+  if (decodeURIComponent(host).includes(","))
     return refuseValue("must name one host, such as a pooler or a DNS name that leads to the primary");
   return searchParams.has("target_session_attrs")
     ? refuseValue("must have no target_session_attrs: it names one server, which has to be the primary")

@@ -327,6 +327,12 @@ describe("an engine that cannot start", () => {
       () => ({ DATABASE_URL: "postgres://kurier@127.0.0.1,127.0.0.2:1/kurier" }),
       /^DATABASE_URL must name one host, such as a pooler or a DNS name that leads to the primary\.$/,
     ],
+    [
+      "several hosts whose comma is percent-encoded, at none of which anybody listens",
+      WRONG,
+      () => ({ DATABASE_URL: "postgres://kurier@127.0.0.1%2C127.0.0.2:1/kurier" }),
+      /^DATABASE_URL must name one host, such as a pooler or a DNS name that leads to the primary\.$/,
+    ],
     ...["any", "primary", "leader"].map(
       (kind) =>
         [
