@@ -1,6 +1,6 @@
 /** Small files of DATA_DIR that belong to the engine as a whole: the sandbox's master key and the node's name. */
 import { randomBytes, randomInt, randomUUID } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { systemClock } from "../../engine/base/clock.js";
@@ -121,7 +121,10 @@ export function endQuarantined(dataDir: string, now: Instant): void {
   if (!existsSync(folder)) return;
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);
-    if (QUARANTINED.test(name) && statSync(path).mtimeMs < now - LIMITS.quarantine_kept_ms) rmSync(path);
+    if (!QUARANTINED.test(name)) continue;
+    // What is none, though it has such a name, would end the look each time, and all behind it would stay.
+    const found = lstatSync(path);
+    if (found.isFile() && found.mtimeMs < now - LIMITS.quarantine_kept_ms) rmSync(path);
   }
 }
 

@@ -1,5 +1,5 @@
 /** What becomes of the other documents when one that ends workers cannot be kept, as on a full disk. */
-import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import { createLog } from "../../../engine/base/log.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
 import { keepQuarantined } from "../../../gateway/start/data-dir.js";
-import { quarantine, startQuarantineEnds } from "../../../gateway/start/work/threads.js";
+import { quarantine, startQuarantineEnds, untilThreadsWork } from "../../../gateway/start/work/threads.js";
 import { createPool } from "../../../validators/pool.js";
 import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -90,4 +90,38 @@ test("an engine ends what was long enough in quarantine, and does not mind where
   const log = createLog("info", { write: (line) => lines.push(line) });
   startQuarantineEnds({ clock: fakeClock(), log, dataDir: mkdtempSync(join(folder, "none-")) })();
   expect(lines).toEqual([]);
+});
+
+test("a folder and a link that leads nowhere, named like documents in quarantine, stay and keep none there beyond its time", () => {
+  const dataDir = mkdtempSync(join(folder, "others-"));
+  const quarantined = join(dataDir, "quarantine");
+  keepQuarantined(dataDir, SEALER, jobOf("c"));
+  const [old = ""] = readdirSync(quarantined);
+  const [first, second] = ["a", "b"].map((letter) => old.replace(/^c+/, letter.repeat(64)));
+  mkdirSync(join(quarantined, String(first)));
+  symlinkSync("nowhere", join(quarantined, String(second)));
+  const clock = fakeClock();
+  const at = new Date(clock.now() - LIMITS.quarantine_kept_ms - 1_000);
+  for (const name of [old, String(first)]) utimesSync(join(quarantined, name), at, at);
+  startQuarantineEnds({ clock, log: createLog("silent"), dataDir })();
+  expect(readdirSync(quarantined).sort()).toEqual([first, second]);
+});
+
+test("an engine to which many documents are sent while its threads start waits for its turn, and does not end", async () => {
+  const pool = createPool({
+    threads: { small: 1, large: 1 },
+    queueMax: 8,
+    queueBytesMax: 10_000_000,
+    jobTimeoutMs: 30_000,
+    preload: ["validate"],
+    workerFile: bundle.file,
+  });
+  const sent = Array.from({ length: 40 }, (_, n) =>
+    pool.validate(invoiceWithLines(1, { number: `N-${n}` }), { ...OPTIONS, fairnessKey: `0245:${n}` }),
+  );
+  const outcomes = Promise.allSettled(sent);
+  await expect(untilThreadsWork(pool)).resolves.toBeUndefined();
+  const refused = (await outcomes).filter(({ status }) => status === "rejected");
+  await pool.stop();
+  expect(refused.length).toBeGreaterThan(0);
 });
