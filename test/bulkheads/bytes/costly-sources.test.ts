@@ -140,7 +140,7 @@ test.each<readonly [string, SourceType, (marks: string) => unknown]>([
   ["a value", "json", (marks) => ({ type: `a${marks}` })],
   ["a name", "json", (marks) => ({ [`a${marks}`]: 1 })],
   ["a cell", "csv", (marks) => `a${marks.slice(-15_000)};x`],
-])("marks in a row in %s are brought into no order, for that takes the square of their number", (_, form, source) => {
+])("a row of marks in %s is brought into no order, for that takes the square of its length", (_, form, source) => {
   const marks = "\u{315}".repeat(10_000) + "\u{316}".repeat(10_000);
   expect(folded(() => map(form, source(marks)))).toBeLessThan(1_000);
 });
