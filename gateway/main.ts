@@ -38,6 +38,11 @@ export interface Engine {
   readonly sandbox: Sandbox | undefined;
   readonly streams: "jetstream" | "postgres";
   readonly server: ServerForm;
+  /**
+   * Resolves once a thread has done a job. They start while all else does, and nobody waits for them: what is sent
+   * before lies in their queue. Rejects with NoWorker, a sentence for the operator, where none can be started.
+   */
+  readonly threadsWork: Promise<void>;
   /** Says that it is not ready, lets requests and work finish, then stops the child processes. Safe to repeat. */
   stop(): Promise<void>;
 }
@@ -80,8 +85,8 @@ function checkMachine(config: Config): void {
 
 /**
  * Starts the engine and resolves when it is ready.
- * @throws ConfigError, DatabaseError, EmbeddedError, ListenError, MasterKeyError, MigrationError, NoWorker,
- * PathError with sentences for the operator; what had started is stopped again
+ * @throws ConfigError, DatabaseError, EmbeddedError, ListenError, MasterKeyError, MigrationError, PathError with
+ * sentences for the operator; what had started is stopped again
  */
 export async function startEngine(config: Config, options: EngineOptions = {}): Promise<Engine> {
   checkMachine(config);
@@ -173,17 +178,19 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   metrics.beforeExposition(() => {
     metrics.set("http_requests_in_flight", {}, server.inFlight());
   });
-  // They start while all else does; who is told that the engine is ready may rely on them.
-  await untilThreadsWork(parts.pool);
   await parts.dispatch();
   stage = "serving";
   log.info("engine.ready", { host: config.HOST, port: server.port });
+  const threadsWork = untilThreadsWork(parts.pool);
+  // Who does not look learns nothing of it.
+  threadsWork.catch(() => undefined);
   return {
     publicUrl,
     adminUrl,
     sandbox,
     streams: form,
     server: server.form,
+    threadsWork,
     stop: async () => {
       const isFirst = stage === "serving";
       stage = "stopping";

@@ -86,8 +86,12 @@ export const serveCommand: Command = {
     // Children end with the process, and whatever it had begun is begun again by the next start.
     if (engine === undefined) process.exit(LEFT);
     banner(engine);
-    await stopRequested;
-    await engine.stop();
+    try {
+      // Without a thread every document that is sent here would be refused.
+      await Promise.race([stopRequested, engine.threadsWork.then(() => stopRequested)]);
+    } finally {
+      await engine.stop();
+    }
     // What hung and was left behind must not keep the process.
     process.exit(EXIT.ok);
   },
