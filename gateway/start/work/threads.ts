@@ -71,7 +71,8 @@ export async function startWorkers(
 ): Promise<Workers> {
   const refusal = config.RULES_DIR === undefined ? undefined : await whyPacksAreRefused(config.RULES_DIR);
   if (refusal !== undefined) throw new ConfigError([refusal]);
-  const sampled = oncePerSecond(log, clock);
+  // Every request would have a line of its own.
+  const sampled = { log: oncePerSecond(log, clock) };
   const judged = (lane: Lane, time_ms: number): void => {
     metrics.observe("validation_duration_seconds", { lane }, time_ms / 1_000);
   };
@@ -92,8 +93,7 @@ export async function startWorkers(
     },
     onQuarantine: quarantine({ log, dataDir }, sealer),
     onNoWorker: (lane, failure) => {
-      // Every request would have a line of its own.
-      sampled.error("validator.no_worker", { component: lane, ...errorFields(failure) });
+      sampled.log.error("validator.no_worker", { component: lane, ...errorFields(failure) });
     },
   });
   const pool = tracedPool(workers);
