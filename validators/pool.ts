@@ -2,7 +2,7 @@
 import { sizeOf } from "./plain.js";
 import { LANES } from "./protocol.js";
 import type { Lane, RestartReason, TaskKind, Tasks, ValidateOptions } from "./protocol.js";
-import { JobQuarantined, PoolBusy, QueuedJob } from "./lanes/job.js";
+import { isRefusedThread, JobQuarantined, NoWorker, PoolBusy, QueuedJob } from "./lanes/job.js";
 import type { JobOwner } from "./lanes/job.js";
 import { LaneOfWorkers } from "./lanes/lane.js";
 import type { LaneEvents, LaneStats } from "./lanes/lane.js";
@@ -48,11 +48,18 @@ export interface ValidatorPool {
   stop(): Promise<void>;
 }
 
-/** Starts the worker threads and the queues in front of them. Close the pool to end the threads. */
+/**
+ * Starts the worker threads and the queues in front of them. Close the pool to end the threads.
+ * @throws NoWorker where the machine has no thread to give
+ */
 export function createPool(options: PoolOptions): ValidatorPool {
   // Workers inherit it at their start: without it they could not use the private keys that tasks carry.
   provideWrappingKey();
-  return new Pool(options);
+  try {
+    return new Pool(options);
+  } catch (error) {
+    throw isRefusedThread(error) ? new NoWorker(error) : error;
+  }
 }
 
 class Pool implements ValidatorPool {

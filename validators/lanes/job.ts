@@ -47,12 +47,14 @@ export class JobFailed extends Error {
 
 /** With these a machine refuses a thread that it may give a moment later. */
 const PASSING: ReadonlySet<string> = new Set([
-  "ABORT_ERR",
   "EMFILE",
   "ENFILE",
   "ERR_WORKER_INIT_FAILED",
   "ERR_WORKER_OUT_OF_MEMORY",
 ]);
+
+/** Whether a job was taken back from a thread: it had not started, or took too long. */
+export const isTakenBack = (error: unknown): boolean => error instanceof Error && error.name === "AbortError";
 
 /**
  * No thread could be started for the job: the machine has none to give, or the installation is broken. Nothing was
@@ -68,9 +70,13 @@ export class NoWorker extends JobFailed {
     super(`No thread could be started to judge documents: ${reason}`);
     this.name = "NoWorker";
     this.code = error instanceof Error && "code" in error ? String(error.code) : undefined;
-    this.passing = this.code !== undefined && PASSING.has(this.code);
+    this.passing = isTakenBack(error) || PASSING.has(this.code ?? "");
   }
 }
+
+/** Whether a machine has refused a thread as it was asked for, and not a thread has failed later. */
+export const isRefusedThread = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "ERR_WORKER_INIT_FAILED";
 
 interface Asked {
   readonly kind: string;

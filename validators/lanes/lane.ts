@@ -8,7 +8,7 @@ import { move, Piscina, transferableSymbol, valueSymbol } from "piscina";
 import { copyForTransfer } from "../plain.js";
 import type { Batch, Job, JobOutcome, Lane, RestartReason } from "../protocol.js";
 import { FairQueue } from "./fair-queue.js";
-import { JobFailed, NoWorker } from "./job.js";
+import { isTakenBack, JobFailed, NoWorker } from "./job.js";
 import type { JobOwner, QueuedJob } from "./job.js";
 import type { PoolOptions } from "./options.js";
 import { OwnLine } from "./own-line.js";
@@ -323,6 +323,7 @@ export class LaneOfWorkers {
       const outcomes = await this.#piscina.run(message, { transferList, signal: shift.abort.signal });
       this.#catchUp(shift);
       shift.finish(outcomes);
+      this.#startFault = undefined;
     } catch (error) {
       this.#catchUp(shift);
       fault = error;
@@ -381,7 +382,7 @@ export class LaneOfWorkers {
       if (suspect === undefined) job.failedStarts++;
       if (job.kills >= KILLS_MAX) this.#events.onPoison(job, reason);
       else if (job.failedStarts >= FAILED_STARTS_MAX) {
-        const failure = new NoWorker(this.#startFault ?? error);
+        const failure = new NoWorker(isTakenBack(error) ? (this.#startFault ?? error) : error);
         this.#options.onNoWorker?.(this.lane, failure);
         job.reject(failure);
       } else {
