@@ -83,7 +83,7 @@ export const serveCommand: Command = {
       }
     });
     const engine = await unlessStopped(startEngine(config, { role }), stopRequested);
-    // Children end with the process, and whatever it had begun is begun again by the next start.
+    // Children end with the process, what was accepted is committed, and the rest is begun again by the next start.
     if (engine === undefined) process.exit(LEFT);
     banner(engine);
     try {
