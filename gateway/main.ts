@@ -16,6 +16,7 @@ import { createMetrics } from "../engine/base/metrics.js";
 import { dnsServersOf } from "../engine/peppol/discovery/registrations-setup.js";
 import { createReadiness } from "../engine/storage/readiness.js";
 import { databaseErrorOf } from "../engine/storage/unusable.js";
+import type { NoWorker } from "../validators/pool.js";
 import { orErased } from "../engine/documents/accept/doors.js";
 import { createAuthPorts } from "./request/auth.js";
 import type { PipelinePorts } from "./request/ports.js";
@@ -27,7 +28,6 @@ import { listen, Stack, startDatabase, startStreams } from "./start/infrastructu
 import type { Base } from "./start/infrastructure.js";
 import { adminRows, observe } from "./start/operators.js";
 import { startTraces } from "./start/tracing/tracing.js";
-import { untilThreadsWork } from "./start/work/threads.js";
 import { startWork } from "./start/work/work.js";
 
 /** A running engine. */
@@ -39,10 +39,10 @@ export interface Engine {
   readonly streams: "jetstream" | "postgres";
   readonly server: ServerForm;
   /**
-   * Resolves once a thread has done a job. They start while all else does, and nobody waits for them: what is sent
-   * before lies in their queue. Rejects with NoWorker, a sentence for the operator, where none can be started.
+   * Resolves once a thread has had a job. They start while all else does, and nobody waits for them: what is sent
+   * before lies in their queue. With a sentence for the operator where none can be started.
    */
-  readonly threadsWork: Promise<void>;
+  readonly threadsWork: Promise<NoWorker | undefined>;
   /** Says that it is not ready, lets requests and work finish, then stops the child processes. Safe to repeat. */
   stop(): Promise<void>;
 }
@@ -181,16 +181,13 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   await parts.dispatch();
   stage = "serving";
   log.info("engine.ready", { host: config.HOST, port: server.port });
-  const threadsWork = untilThreadsWork(parts.pool);
-  // Who does not look learns nothing of it.
-  threadsWork.catch(() => undefined);
   return {
     publicUrl,
     adminUrl,
     sandbox,
     streams: form,
     server: server.form,
-    threadsWork,
+    threadsWork: parts.threadsWork(),
     stop: async () => {
       const isFirst = stage === "serving";
       stage = "stopping";

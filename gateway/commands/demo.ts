@@ -235,6 +235,8 @@ export const demoCommand: Command = {
         print("The demo needs ENVIRONMENT=sandbox.");
         return EXIT.usage;
       }
+      const withoutThreads = await engine.threadsWork;
+      if (withoutThreads !== undefined) throw withoutThreads;
       return (await demonstrate(story, engine.sandbox, config)) ? EXIT.ok : EXIT.failed;
     } finally {
       await engine.stop();

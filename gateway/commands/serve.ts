@@ -2,12 +2,13 @@
 import { loadConfig } from "../../engine/base/config.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { within } from "../../engine/events/wake.js";
+import type { NoWorker } from "../../validators/lanes/job.js";
 import type { Engine, Role } from "../main.js";
 import { ROLES, startEngine } from "../main.js";
 import { standardOutput } from "../../engine/base/files/standard-output.js";
-import { colour } from "./terminal.js";
+import { colour, complain } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
-import type { Command } from "./command.js";
+import type { Command, ExitCode } from "./command.js";
 
 const roleOf = (text: string | undefined): Role => {
   const role = ROLES.find((known) => known === (text ?? "all"));
@@ -54,11 +55,13 @@ function banner(engine: Engine): void {
   print();
 }
 
+const codeOf = ({ passing }: NoWorker): ExitCode => (passing ? EXIT.away : EXIT.configuration);
+
 /** What a shell tells of a program that a signal has ended: it did not do what it began. */
 const LEFT = 130;
 
 /** The engine, once it is ready; undefined when it was told to end and was still not ready a while later. */
-function unlessStopped(starting: Promise<Engine>, stopRequested: Promise<void>): Promise<Engine | undefined> {
+function unlessStopped(starting: Promise<Engine>, stopRequested: Promise<undefined>): Promise<Engine | undefined> {
   return Promise.race([starting, stopRequested.then(() => within(starting, LIMITS.start_left_ms, undefined))]);
 }
 
@@ -70,12 +73,14 @@ export const serveCommand: Command = {
     const { options } = parseArguments(args, { options: ["role"] });
     const role = roleOf(options.get("role"));
     const config = loadConfig();
-    const stopRequested = new Promise<void>((resolve) => {
+    const stopRequested = new Promise<undefined>((resolve) => {
       // A terminal that is closed hangs up, and may do so more than once.
-      process.on("SIGHUP", resolve);
+      process.on("SIGHUP", () => {
+        resolve(undefined);
+      });
       for (const signal of ["SIGINT", "SIGTERM"] as const) {
         process.once(signal, () => {
-          resolve();
+          resolve(undefined);
           process.once(signal, () => {
             process.exit(LEFT);
           });
@@ -84,15 +89,16 @@ export const serveCommand: Command = {
     });
     const engine = await unlessStopped(startEngine(config, { role }), stopRequested);
     // Children end with the process, what was accepted is committed, and the rest is begun again by the next start.
-    if (engine === undefined) process.exit(LEFT);
+    if (engine === undefined) process.exit(EXIT.ok);
     banner(engine);
-    try {
-      // Without a thread every document that is sent here would be refused.
-      await Promise.race([stopRequested, engine.threadsWork.then(() => stopRequested)]);
-    } finally {
-      await engine.stop();
-    }
+    // Without a thread every document that is sent here would be refused.
+    const withoutThreads = await Promise.race([
+      stopRequested,
+      engine.threadsWork.then((reason) => reason ?? stopRequested),
+    ]);
+    if (withoutThreads !== undefined) complain(withoutThreads.message);
+    await engine.stop();
     // What hung and was left behind must not keep the process.
-    process.exit(EXIT.ok);
+    process.exit(withoutThreads === undefined ? EXIT.ok : codeOf(withoutThreads));
   },
 };

@@ -19,7 +19,7 @@ export interface WorkOptions {
   readonly publicUrl: string;
 }
 
-type NetworkParts = Workers & Pick<AccessPointOptions, "sql" | "sealer" | "archive" | "receive">;
+type NetworkParts = Omit<Workers, "threadsWork"> & Pick<AccessPointOptions, "sql" | "sealer" | "archive" | "receive">;
 
 /** What documents leave this process by; undefined is what is not there. */
 interface Network {

@@ -10,7 +10,7 @@ import { budget } from "../../../engine/base/memory/budgets.js";
 import { ownTurn } from "../../../engine/base/memory/turns.js";
 import type { As4Jobs } from "../../../engine/peppol/as4/jobs.js";
 import type { Sealer } from "../../../engine/storage/sealer.js";
-import { createPool, workerEntry } from "../../../validators/pool.js";
+import { createPool, NoWorker, workerEntry } from "../../../validators/pool.js";
 import type { QuarantinedJob, ValidatorPool } from "../../../validators/pool.js";
 import type { Lane } from "../../../validators/protocol.js";
 import { endQuarantined, keepQuarantined } from "../data-dir.js";
@@ -23,6 +23,8 @@ export interface Workers {
   readonly pool: ValidatorPool;
   readonly validators: DocumentWorkers;
   readonly jobs: As4Jobs;
+  /** Resolves once a thread has had a job, or with the reason why none can. */
+  threadsWork(): Promise<NoWorker | undefined>;
 }
 
 /** What is done with a document that killed two workers: operators are told of it, and it is kept for them. */
@@ -39,13 +41,23 @@ export const quarantine =
   };
 
 /**
- * Waits until a thread has done a job: without one, every document that is sent here would be refused.
- * @throws NoWorker with a sentence for the operator
+ * Waits until a thread has had a job: without one, every document that is sent here would be refused.
+ * @param hasWorked  whether one has done any job. @default none has
+ * @returns why there is none, as a sentence for the operator
  */
-export async function untilThreadsWork(pool: Pick<ValidatorPool, "run">): Promise<void> {
+export async function untilThreadsWork(
+  pool: Pick<ValidatorPool, "run">,
+  hasWorked: () => boolean = () => false,
+): Promise<NoWorker | undefined> {
   const bytes = Buffer.from("<Invoice/>");
-  // Its own work: where clients send already, they may have filled the queue.
-  await pool.run("parse", { bytes, limits: SCAN_LIMITS, linesMax: 0 }, { own: true });
+  try {
+    // Its own work: where clients send already, they may have filled the queue.
+    await pool.run("parse", { bytes, limits: SCAN_LIMITS, linesMax: 0 }, { own: true });
+  } catch (error) {
+    // Whatever else became of the job, a thread has had it.
+    if (error instanceof NoWorker && !hasWorked()) return error;
+  }
+  return undefined;
 }
 
 /** Ends now and then what was long enough in quarantine. @returns what stops it */
@@ -73,6 +85,7 @@ export async function startWorkers(
   if (refusal !== undefined) throw new ConfigError([refusal]);
   // Every request would have a line of its own.
   const sampled = { log: oncePerSecond(log, clock) };
+  let hasWorked = false;
   const judged = (lane: Lane, time_ms: number): void => {
     metrics.observe("validation_duration_seconds", { lane }, time_ms / 1_000);
   };
@@ -89,6 +102,7 @@ export async function startWorkers(
     turn: ownTurn,
     workerFile: workerEntry("gateway/start/worker.js"),
     onDone: ({ kind, lane, time_ms }) => {
+      hasWorked = true;
       if (kind === "validate") judged(lane, time_ms);
     },
     onQuarantine: quarantine({ log, dataDir }, sealer),
@@ -103,6 +117,7 @@ export async function startWorkers(
   if (rulesDir !== undefined) stack.add("watch of the rule packs", watchPacks(rulesDir, log));
   return {
     pool,
+    threadsWork: () => untilThreadsWork(pool, () => hasWorked),
     validators: createValidators(pool, metrics, rulesDir),
     jobs: as4Workers({
       pool,

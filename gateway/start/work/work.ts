@@ -28,7 +28,7 @@ import { findPayloadBytes } from "../../../engine/storage/payloads/find.js";
 import type { Sealer } from "../../../engine/storage/sealer.js";
 import { orTemporary } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
-import type { ValidatorPool } from "../../../validators/pool.js";
+import type { NoWorker, ValidatorPool } from "../../../validators/pool.js";
 import { nodeName, openKeys } from "../data-dir.js";
 import type { RateLimiter } from "../../request/rate-limit.js";
 import type { Route } from "../../contract/route.js";
@@ -60,6 +60,8 @@ export interface Work extends PeopleParts {
   readonly streams: Streams;
   readonly actors: ActorSystem;
   readonly pool: ValidatorPool;
+  /** Resolves once a thread has had a job, or with the reason why none can. */
+  threadsWork(): Promise<NoWorker | undefined>;
   readonly limiter: RateLimiter;
   readonly rows: readonly Route[];
   readonly whiteLabel: WhiteLabel;
@@ -95,7 +97,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const payloads = await startPayloadStore(base, sql);
 
   const identity = await startIdentity(base, { database, sealer, publicUrl, role: options.role });
-  const { pool, validators, jobs } = await startWorkers(base, sealer);
+  const { pool, validators, jobs, threadsWork } = await startWorkers(base, sealer);
   let deliverer: Deliverer | undefined;
   const relay = alsoTelling(startRelay({ sql, streams, log, metrics }), () => deliverer?.poke());
   stack.add("outbox", () => relay.stop());
@@ -164,7 +166,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   return {
     sql,
     masterKeyId: sealer.keyId,
-    ...{ identity, streams, actors, pool, limiter, rows },
+    ...{ identity, streams, actors, pool, threadsWork, limiter, rows },
     ...people,
     registrations,
     whiteLabel,
