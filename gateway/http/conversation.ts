@@ -50,6 +50,13 @@ export type ServerFault =
   | "headers_too_large"
   | "timeout";
 
+/**
+ * What an answer says of the connection that it leaves open: how long it may lie idle until the client should take
+ * another, so that it never sends a request on one that is being closed.
+ * @source RFC 2068, section 19.7.1.1
+ */
+export const keepAlive = `timeout=${LIMITS.connection_reusable_ms / 1000}`;
+
 /** Where a request takes room for an answer as large as a document, before it makes one. */
 export interface AnswerRoom {
   /**

@@ -7,7 +7,7 @@ import { parseAddress } from "../../engine/base/addresses.js";
 import type { Address } from "../../engine/base/addresses.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { Connections } from "./connections.js";
-import { Conversation, framingOf } from "./conversation.js";
+import { Conversation, framingOf, keepAlive } from "./conversation.js";
 import type { Head, Load, Outgoing, PipelineRequest, ServerFault } from "./conversation.js";
 import { HeaderList } from "./headers.js";
 import type { Listener, ServerOptions } from "./listener.js";
@@ -76,6 +76,7 @@ class NodeConversation extends Conversation {
     for (const name in answer.headers) response.setHeader(name, answer.headers[name] ?? "");
     if (answer.status !== 204) response.setHeader("Content-Length", Buffer.byteLength(answer.body));
     if (close || this.#isLast) response.setHeader("Connection", "close");
+    else if (response.shouldKeepAlive) response.setHeader("Keep-Alive", keepAlive);
     const { body } = answer;
     if (body.length <= LIMITS.response_streamed_bytes)
       response.end(body, () => {

@@ -12,7 +12,7 @@ import { STATUS_CODES } from "node:http";
 
 import { addressOfBytes } from "../../engine/base/addresses.js";
 import { Connections } from "./connections.js";
-import { Conversation, framingOf } from "./conversation.js";
+import { Conversation, framingOf, keepAlive } from "./conversation.js";
 import type { Head, Load, Outgoing, PipelineRequest } from "./conversation.js";
 import { HeaderList } from "./headers.js";
 import type { Listener, ServerOptions } from "./listener.js";
@@ -33,11 +33,21 @@ const statusLine = (status: number): string => statusLines.get(status) ?? String
  * three.
  */
 const FOR_ALL = "nosniff\r\nReferrer-Policy: no-referrer";
-const FOR_ALL_UNCACHED = `${FOR_ALL}\r\nCache-Control: no-store`;
+const UNCACHED = "\r\nCache-Control: no-store";
+const KEPT = `\r\nConnection: keep-alive\r\nKeep-Alive: ${keepAlive}`;
+const TAILS = {
+  kept: { cached: `${FOR_ALL}${KEPT}`, uncached: `${FOR_ALL}${UNCACHED}${KEPT}` },
+  ending: { cached: FOR_ALL, uncached: `${FOR_ALL}${UNCACHED}` },
+} as const;
+
+/** Whether uws ends the connection with the answer, which it does for a `Connection` of as many letters as `close`. */
+const asksToEnd = (headers: HeaderList): boolean => headers.get("connection")?.length === "close".length;
 
 class UwsConversation extends Conversation {
   readonly #res: HttpResponse;
   readonly #isHead: boolean;
+  /** The client asks that its connection ends with the answer. */
+  readonly #isLast: boolean;
   /** False once `res` has ended or aborted and must not be touched. */
   #live = true;
   /** True while uws is calling us: what we write then is collected into one packet without a cork of ours. */
@@ -46,10 +56,11 @@ class UwsConversation extends Conversation {
   /** Octets of the body since it was read in a turn of its own. */
   #sinceTurn = 0;
 
-  constructor(shared: Load, pipelined: PipelineRequest, res: HttpResponse, isHead: boolean) {
+  constructor(shared: Load, pipelined: PipelineRequest, res: HttpResponse, head: Head) {
     super(shared, pipelined);
     this.#res = res;
-    this.#isHead = isHead;
+    this.#isHead = head.method === "HEAD";
+    this.#isLast = asksToEnd(head.headers);
     res.onAborted(() => {
       this.#live = false;
       this.closed();
@@ -115,9 +126,10 @@ class UwsConversation extends Conversation {
     const res = this.#res;
     res.writeStatus(statusLine(answer.status));
     res.writeHeader("X-Request-Id", answer.requestId);
+    const tails = TAILS[close || this.#isLast ? "ending" : "kept"];
     res.writeHeader(
       "X-Content-Type-Options",
-      answer.headers?.["Cache-Control"] === undefined ? FOR_ALL_UNCACHED : FOR_ALL,
+      tails[answer.headers?.["Cache-Control"] === undefined ? "uncached" : "cached"],
     );
     if (answer.contentType !== undefined) res.writeHeader("Content-Type", answer.contentType);
     for (const name in answer.headers) res.writeHeader(name, answer.headers[name] ?? "");
@@ -198,7 +210,7 @@ export async function listenUws(options: ServerOptions, shared: Load): Promise<L
   });
   app.any("/*", (res, req) => {
     const head = headOf(res, req);
-    const conversation = new UwsConversation(shared, options.onRequest(head), res, head.method === "HEAD");
+    const conversation = new UwsConversation(shared, options.onRequest(head), res, head);
     if (conversation.open(framingOf(head, shared.limits))) conversation.readBody();
     conversation.handlerReturns();
   });

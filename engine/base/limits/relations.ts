@@ -6,6 +6,11 @@ import { SECOND_MS } from "./units.js";
 export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly because: string }[] = [
   { holds: LIMITS.payload_bytes_max < LIMITS.request_body_bytes_max, because: "a payload travels inside a JSON body" },
   {
+    // 2 seconds: how much earlier than its idle time says uWebSockets.js closes.
+    holds: LIMITS.connection_reusable_ms + 2 * SECOND_MS < LIMITS.request_idle_ms,
+    because: "a client must not be told to use a connection that is being closed",
+  },
+  {
     holds: LIMITS.attempt_timeout_ms < LIMITS.attempt_lease_ms,
     because: "an attempt must end before another node may take it",
   },

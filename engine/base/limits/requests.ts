@@ -57,6 +57,11 @@ export const REQUEST_LIMITS = {
   /** design/reliability.md, 2.8: bodies must average this rate, or the connection is closed. */
   request_body_bytes_per_s_min: 16 * KiB,
   request_idle_ms: 10 * SECOND_MS,
+  /**
+   * How long after an answer a client is told to use its connection again. It is closed after 8 to 12 seconds by
+   * uWebSockets.js, after `request_idle_ms` by the other form. Ours.
+   */
+  connection_reusable_ms: 5 * SECOND_MS,
   /** A body that is whole later than this after its head has its caller's rights asked again. Ours. */
   authority_believed_ms: 1 * SECOND_MS,
   /** A handler that has not answered by then answers 503. Ours. */

@@ -10,6 +10,7 @@ import { z } from "zod";
 import { route } from "../../../gateway/contract/route.js";
 import type { Route } from "../../../gateway/contract/route.js";
 import { Refusal } from "../../../engine/base/errors.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import { WireClient, serverForms, startGateway, testCaller, wire } from "../../support/engines/gateway.js";
 import type { TestGateway } from "../../support/engines/gateway.js";
 
@@ -519,6 +520,17 @@ describe.each(serverForms)("the %s form", (form) => {
       const client = new WireClient(gateway.port);
       for (let i = 0; i < 5; i++) expect((await client.send(get("/api/v1/hello")).answer())?.status).toBe(200);
       expect((await client.send(get("/api/v1/hello", "Connection: close\r\n")).answer())?.status).toBe(200);
+      await client.closed();
+    });
+
+    test("an answer says how long its connection may be used again, and nothing where it ends the connection", async () => {
+      const kept = { connection: "keep-alive", "keep-alive": `timeout=${LIMITS.connection_reusable_ms / 1000}` };
+      for (const request of [get("/api/v1/hello"), get("/api/v1/large"), post("/api/v1/echo", "no JSON")])
+        expect((await wire(gateway.port, request))?.headers).toMatchObject(kept);
+      const client = new WireClient(gateway.port);
+      const ended = await client.send(get("/api/v1/hello", "Connection: close\r\n")).answer();
+      expect(ended?.headers).not.toHaveProperty("keep-alive");
+      expect(ended?.headers["connection"]).not.toBe("keep-alive");
       await client.closed();
     });
 
