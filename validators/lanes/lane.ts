@@ -14,6 +14,7 @@ import type { PoolOptions } from "./options.js";
 import { OwnLine } from "./own-line.js";
 import { ReadyPorts } from "./ports.js";
 import type { ShiftMessage } from "./ports.js";
+import { withRefusalsTold } from "./refusals.js";
 import { BatchOfJobs, Shift } from "./shift.js";
 
 /** In a worker: an answer that takes these buffers along instead of being cloned with them. */
@@ -115,7 +116,7 @@ export class LaneOfWorkers {
         this.#wait(job);
       },
     );
-    this.#piscina = new Piscina<Batch, JobOutcome[]>({
+    const threadsOfLane = {
       filename: options.workerFile ?? workerEntry("validators/worker.js"),
       minThreads: lane === "small" ? this.#threads : 0,
       maxThreads: this.#threads,
@@ -136,7 +137,8 @@ export class LaneOfWorkers {
         // To look through a result costs a small job more than its clone does.
         handsOver: lane === "large",
       },
-    });
+    };
+    this.#piscina = withRefusalsTold(() => new Piscina<Batch, JobOutcome[]>(threadsOfLane));
     // A worker died without a task: it could not start, and Piscina starts no other by itself. Batches that wait for
     // one are given back, and so ask for a new one.
     this.#piscina.on("error", (error: unknown) => {

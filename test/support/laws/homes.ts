@@ -21,7 +21,10 @@ const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
     /^node:(net|tls|dgram)$/,
     /^engine\/(peppol\/network|embedded)\/|^gateway\/(http\/(server-node|claim-port)|commands\/probe\/wire)\.ts$|^engine\/storage\/driver\/sockets\.ts$/,
   ],
-  [/^node:worker_threads$/, /^validators\/(batches|lanes\/ports|wss\/keys)\.ts$|^engine\/base\/memory\/release\.ts$/],
+  [
+    /^node:worker_threads$/,
+    /^validators\/(batches|lanes\/(ports|refusals)|wss\/keys)\.ts$|^engine\/base\/memory\/release\.ts$/,
+  ],
   [
     /^node:fs(\/promises)?$/,
     // What is configured, what is embedded, the log, migrations, evidence, keys of firms, rule packs, pages, letters, and what commands read and write.
