@@ -26,16 +26,19 @@ export class EmbeddedError extends Error {
   }
 }
 
-/** The line of a program's last words that says why it ended: what it tidies away is told after that. */
+/** What is said in English, in which our programs run, where there is no room, or room for a part alone. */
+const NO_ROOM = /No space left on device|Disk quota exceeded|wrote only \d+ of \d+ bytes/;
+
+/**
+ * The line of a program's last words that says why it ended: what it tidies away is told after that, and so is what it
+ * could not tidy away where there was no room.
+ */
 export function reasonIn(output: string): string {
   const lines = output.trim().split("\n");
-  const reason = lines.flatMap((line) => /\b(?:FATAL|PANIC|ERROR|error): +(.+)$/.exec(line)?.[1] ?? []).at(-1);
-  const told = reason ?? lines.at(-1) ?? "";
+  const reasons = lines.flatMap((line) => /\b(?:FATAL|PANIC|ERROR|error): +(.+)$/.exec(line)?.[1] ?? []);
+  const told = reasons.findLast((reason) => NO_ROOM.test(reason)) ?? reasons.at(-1) ?? lines.at(-1) ?? "";
   return told === "" ? "it said nothing" : told;
 }
-
-/** What the system says in English, in which our programs run, where there is no room. */
-const NO_ROOM = /No space left on device|Disk quota exceeded/;
 
 /** Whether what a program could not do may succeed a moment later. @param reason  as `reasonIn` tells it */
 export const passes = (reason: string): boolean => NO_ROOM.test(reason);

@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 
 import { makeFolderNow } from "../base/files/durable.js";
 import { EmbeddedError, processIdentity } from "./child.js";
-import { pathErrorOf } from "./paths.js";
+import { PathError, pathErrorOf } from "./paths.js";
 
 export { EmbeddedError } from "./child.js";
 export { PathError, pathErrorOf } from "./paths.js";
@@ -71,6 +71,22 @@ function onDataDir(path: string, act: () => void): void {
   }
 }
 
+const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error ? String(error.code) : undefined;
+
+const isTaken = (error: unknown): boolean => codeOf(error) === "EEXIST";
+
+/** What a file system answers that has no second name for a file; the file itself could be written. */
+const WITHOUT_LINKS: readonly unknown[] = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
+
+/** Why no lock could be made though nobody has one, for the operator; anything else as it was. */
+function unlockable(path: string, error: unknown): unknown {
+  const name = `DATA_DIR ${path}`;
+  if (WITHOUT_LINKS.includes(codeOf(error)))
+    return new PathError(`${name} cannot be used: its file system makes no hard links.`, false, error);
+  return pathErrorOf(error, name) ?? error;
+}
+
 /**
  * Makes the data directory (mode 0700) and takes it for this process. The lock names process and start time: what a
  * killed engine left behind is recognised, also when its process id was given to somebody else.
@@ -96,7 +112,8 @@ export function claimDataDir(dataDir: string): DataDir {
           if (readIfThere(lock) === mine) rmSync(lock, { force: true });
         },
       };
-    } catch {
+    } catch (error) {
+      if (!isTaken(error)) throw unlockable(path, error);
       const found = readIfThere(lock);
       if (found !== undefined && isLive(found)) {
         throw new EmbeddedError(

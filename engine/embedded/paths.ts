@@ -32,6 +32,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   ENOSPC: { words: "its disk is full", passing: true },
   EDQUOT: { words: "its disk is full for this user", passing: true },
   EIO: { words: "its disk fails", passing: true },
+  EFBIG: { words: "this process may not make files as large as are needed" },
   EMFILE: { words: "this process has too many files open", passing: true },
   ENFILE: { words: "this machine has too many files open", passing: true },
 };

@@ -1,7 +1,7 @@
 /** A real PostgreSQL from npm as our child: on a Unix socket inside its own data directory, for that user alone. */
 import { spawn } from "node:child_process";
 import type { SpawnOptions } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { mkdtempSync } from "node:fs";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
@@ -231,8 +231,23 @@ async function initialise(directory: string, binaries: Binaries, privileges: Pri
   if (gid !== undefined) options.gid = gid;
   await run(file, args, options, LIMITS.child_start_timeout_ms * 4);
   // initdb has synced what it made, under the name of the draft.
-  await renameSynced(draft, directory);
+  await renameSynced(draft, directory).catch((error: unknown) => {
+    rmSync(draft, { recursive: true, force: true });
+    throw isInTheWay(error)
+      ? new EmbeddedError(
+          `DATA_DIR/${FOLDER} is there and is not the data of a PostgreSQL: move it away, or set DATABASE_URL to use a PostgreSQL of your own.`,
+        )
+      : error;
+  });
 }
+
+/** Whether something has a folder's place that is not an empty folder, or that something is mounted on. */
+const isInTheWay = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && ["ENOTEMPTY", "EEXIST", "ENOTDIR", "EBUSY"].includes(String(error.code));
+
+/** Whether a cluster was ever made. @throws what the system says where this user may not look: it is not none */
+const isMade = (directory: string): boolean =>
+  statSync(join(directory, "PG_VERSION"), { throwIfNoEntry: false }) !== undefined;
 
 /** @throws EmbeddedError when the cluster was made by another major version */
 function checkVersion(directory: string, binaries: Binaries): void {
@@ -275,7 +290,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const directory = join(realpathSync(dataDir), FOLDER);
   const privileges = choosePrivileges(directory);
   const binaries = locateBinaries(dataDir, privileges);
-  if (existsSync(join(directory, "PG_VERSION"))) {
+  if (isMade(directory)) {
     checkVersion(directory, binaries);
     await clearLeftovers(directory, log);
     giveTo(privileges, directory);

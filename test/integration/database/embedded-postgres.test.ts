@@ -1,26 +1,30 @@
 // Goal: the zero-configuration database starts wherever the engine starts, and after every way in which it can have ended.
 // Method: real children in temporary directories; processes are killed, pid files forged, links removed.
 import { spawn, spawnSync } from "node:child_process";
-import {
+import fs, {
   chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  readdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { repairLinks } from "../../../engine/embedded/binaries.js";
 import { isRunning } from "../../../engine/embedded/child.js";
 import {
   EmbeddedError,
   claimDataDir,
+  pathErrorOf,
   runningEmbeddedPostgres,
   startEmbeddedPostgres,
 } from "../../../engine/embedded/embedded.js";
@@ -200,6 +204,39 @@ describe("the embedded Postgres", () => {
     expect(existsSync(join(dataDir, "postgres.new"))).toBe(false);
   });
 
+  test("a place of the embedded Postgres that holds something else is named, and that stays", async () => {
+    const dataDir = newDataDir();
+    mkdirSync(join(dataDir, "postgres", "lost+found"), { recursive: true });
+    const refused = startEmbeddedPostgres({ dataDir, log: silentLog });
+    await expect(refused).rejects.toBeInstanceOf(EmbeddedError);
+    await expect(refused).rejects.toThrow(
+      /^DATA_DIR\/postgres is there and is not the data of a PostgreSQL: move it away, /,
+    );
+    expect(readdirSync(dataDir)).toEqual(["postgres"]);
+    expect(readdirSync(join(dataDir, "postgres"))).toEqual(["lost+found"]);
+  });
+
+  test.each<readonly [string, (path: string) => void]>([
+    [
+      "its links lead in a circle",
+      (path) => {
+        symlinkSync("postgres", path);
+      },
+    ],
+    [
+      "a part of its path is a file and not a folder",
+      (path) => {
+        writeFileSync(path, "");
+      },
+    ],
+  ])("data of the embedded Postgres are not taken for none where %s, which is told", async (words, take) => {
+    const dataDir = newDataDir();
+    take(join(dataDir, "postgres"));
+    const refused = await startEmbeddedPostgres({ dataDir, log: silentLog }).catch((error: unknown) => error);
+    expect(pathErrorOf(refused)?.message).toBe(`${join(dataDir, "postgres/PG_VERSION")} cannot be used: ${words}.`);
+    expect(readdirSync(dataDir)).toEqual(["postgres"]);
+  });
+
   test("the embedded Postgres has its socket elsewhere when the path of the data directory is too long for one", async () => {
     const dataDir = join(newDataDir(), "a-directory-with-a-rather-long-name".repeat(3));
     const server = await start(dataDir);
@@ -274,6 +311,28 @@ describe("the data directory", () => {
     expect(() => claimDataDir(dataDir)).toThrow(new RegExp(`process id ${process.pid}`));
     claim.release();
     claimDataDir(dataDir).release();
+  });
+
+  test.each([
+    ["ENOSPC", true, "its disk is full"],
+    ["EPERM", false, "its file system makes no hard links"],
+    ["ENOTSUP", false, "its file system makes no hard links"],
+  ])("a data directory that cannot be locked because of %s is told with the reason", (code, passing, words) => {
+    const dataDir = newDataDir();
+    vi.spyOn(fs, "linkSync").mockImplementation((existing) => {
+      throw Object.assign(new Error(code), { code, syscall: "link", path: existing });
+    });
+    syncBuiltinESMExports();
+    try {
+      const claim = (): unknown => claimDataDir(dataDir);
+      expect(claim).toThrow(
+        expect.objectContaining({ message: `DATA_DIR ${dataDir} cannot be used: ${words}.`, passing }),
+      );
+      expect(readdirSync(dataDir)).toEqual([]);
+    } finally {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    }
   });
 
   test("the data directory is taken over from an engine that was killed, also when its process id was given to somebody else", () => {
