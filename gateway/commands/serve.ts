@@ -1,4 +1,5 @@
 /** `kurier serve`: the engine, until it is told to stop. */
+import { systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { within } from "../../engine/events/wake.js";
@@ -9,6 +10,7 @@ import { standardOutput } from "../../engine/base/files/standard-output.js";
 import { colour, complain } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode } from "./command.js";
+import { toldToEnd } from "./told-to-end.js";
 
 const roleOf = (text: string | undefined): Role => {
   const role = ROLES.find((known) => known === (text ?? "all"));
@@ -68,25 +70,15 @@ function unlessStopped(starting: Promise<Engine>, stopRequested: Promise<undefin
 export const serveCommand: Command = {
   name: "serve",
   summary: "Start the engine.",
-  usage: ["kurier serve [--role all|gateway|worker]", "Ctrl-C drains and stops; a second one stops at once."],
+  usage: [
+    "kurier serve [--role all|gateway|worker]",
+    "Ctrl-C drains and stops; another one a second later stops at once.",
+  ],
   run: async (args) => {
     const { options } = parseArguments(args, { options: ["role"] });
     const role = roleOf(options.get("role"));
     const config = loadConfig();
-    const stopRequested = new Promise<undefined>((resolve) => {
-      // A terminal that is closed hangs up, and may do so more than once.
-      process.on("SIGHUP", () => {
-        resolve(undefined);
-      });
-      for (const signal of ["SIGINT", "SIGTERM"] as const) {
-        process.once(signal, () => {
-          resolve(undefined);
-          process.once(signal, () => {
-            process.exit(LEFT);
-          });
-        });
-      }
-    });
+    const stopRequested = toldToEnd(process, systemClock, () => process.exit(LEFT));
     const engine = await unlessStopped(startEngine(config, { role }), stopRequested);
     // Children end with the process, what was accepted is committed, and the rest is begun again by the next start.
     if (engine === undefined) process.exit(EXIT.ok);

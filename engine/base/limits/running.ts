@@ -68,6 +68,11 @@ export const RUNNING_LIMITS = {
    * another process, has nothing to drain and is left. Ours: most starts take less.
    */
   start_left_ms: 4 * SECOND_MS,
+  /**
+   * A signal that comes so soon behind another of its kind is the same press of Ctrl-C: the terminal gives it to npm
+   * and to the engine, and npm hands it on. Ours: a moment, also on a busy machine.
+   */
+  signal_echo_ms: SECOND_MS,
   /** How long an answer to a probe holds. */
   readiness_cached_ms: SECOND_MS,
   child_start_timeout_ms: 15 * SECOND_MS,
