@@ -2,7 +2,14 @@
 import type { Clock } from "../base/clock.js";
 import type { FirmId } from "../base/ids.js";
 import { outboundMove } from "../lifecycle/document.js";
-import { cancelWaiting, closeFirm, eraseFirmRows, leavesRows, owesAnswers } from "../storage/identity/erasure.js";
+import {
+  cancelWaiting,
+  closeFirm,
+  eraseFirmRows,
+  forgetStatistics,
+  leavesRows,
+  owesAnswers,
+} from "../storage/identity/erasure.js";
 import type { FirmKeyFiles } from "../storage/keyring/firm-key-files.js";
 import type { FirmClosure } from "../storage/identity/erasure.js";
 import type { Sql } from "../storage/sql.js";
@@ -47,6 +54,9 @@ export async function eraseFirm(
     }
   // What came meanwhile is sealed under the key: an answer for which the other side waits, or a document of the firm.
   if (closure === "closed" && (await leavesRows(sql, firmId))) return { closure: "under_way", rows };
-  if (closure === "closed") await firmKeys?.erase(firmId);
+  if (closure === "closed") {
+    await forgetStatistics(sql);
+    await firmKeys?.erase(firmId);
+  }
   return { closure, rows };
 }

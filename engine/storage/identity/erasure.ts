@@ -73,3 +73,17 @@ export async function eraseFirmRows(sql: Sql, firmId: FirmId): Promise<number> {
     select erase_firm_rows(${firmId}, ${LIMITS.sweep_batch}) as gone`;
   return row?.gone ?? 0;
 }
+
+/**
+ * Takes what was removed out of what Postgres keeps of columns to plan with: their usual values and steps between them
+ * stand there in clear, and it looks again only when a tenth of a table has changed. A table that is being looked at or
+ * tidied is passed over, and so is one that has no row left.
+ */
+export async function forgetStatistics(sql: Sql): Promise<void> {
+  await sql`
+    analyze (skip_locked) firm, participant, participant_capability, person, membership, api_key, firm_binding,
+      consent_offer, onboarding_request, pfs_confirmation, registration, registration_operation,
+      white_label_customer, white_label_operation, white_label_participant, webhook_subscription, webhook_endpoint,
+      webhook_delivery, box_item, document, document_event, document_mark, received_document, inbound_status,
+      service_message, exchange`;
+}

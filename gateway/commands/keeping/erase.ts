@@ -41,7 +41,7 @@ export const firmsEraseCommand: Command = {
   usage: [
     "kurier firms erase --firm ID --yes",
     "Its keys end, its bindings, offices, participants, documents, texts, events and answers go; its row keeps an id and nothing else.",
-    "What stays: the evidence of its exchanges and what was billed, for ten years; the audit, for two; counts for the network's reports, without a name; a document that has ended workers, sealed in DATA_DIR/quarantine, for 30 days.",
+    "What stays: the evidence of its exchanges and what was billed, for ten years; the audit, for two; counts for the network's reports, without a name; letters in DATA_DIR/mail, where there is no mail server, until a thousand newer ones; a document that has ended workers, sealed in DATA_DIR/quarantine, for 30 days.",
     "Cannot be undone. May be broken off and run again. With FIRM_KEYS the firm's key goes last, and nobody opens what it sealed in any backup of the database; without, copies end with the backups.",
   ],
   run: async (args) => {

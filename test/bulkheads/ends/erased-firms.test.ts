@@ -2,7 +2,7 @@
  * What hangs on a firm beside its documents goes with it, and nothing is given to it again. Method: a firm has one row
  * of everything that could be left; after its erasure every column of the database is looked at.
  */
-import { randomBytes, randomUUID } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
@@ -10,9 +10,11 @@ import { parseEmail } from "../../../engine/base/ids.js";
 import type { Email, FirmId, IntegratorId, KeyId, ParticipantId, PersonId } from "../../../engine/base/ids.js";
 import { OPERATOR, stampOf } from "../../../engine/identity/audit.js";
 import { eraseFirm } from "../../../engine/identity/erasure.js";
+import { createPeople } from "../../../engine/identity/people/people.js";
 import { putPlan } from "../../../engine/storage/billing/plans.js";
 import { insertSubscription } from "../../../engine/storage/events/subscriptions.js";
 import type { AuditStamp } from "../../../engine/storage/identity/audit.js";
+import { closeFirm } from "../../../engine/storage/identity/erasure.js";
 import { decideOffer } from "../../../engine/storage/identity/consents.js";
 import { insertKey } from "../../../engine/storage/identity/keys.js";
 import { addFirmParticipant } from "../../../engine/storage/identity/partner-firms.js";
@@ -189,6 +191,118 @@ test("what integrators noted of a company that was made twice stays when one of 
   expect(await noted()).toBe(3);
   expect((await eraseFirm({ sql: db.sql, clock: systemClock }, other)).closure).toBe("closed");
   expect(await noted()).toBe(0);
+});
+
+/** A firm of a company of its own. */
+async function newFirm(facts: Readonly<Record<string, unknown>> = {}): Promise<FirmId> {
+  const id = randomUUID() as FirmId;
+  await rows.add("firm", now, { id, name: `Firm ${id}`, peppol_status: "registered", ...facts });
+  return id;
+}
+const erase = (id: FirmId) => eraseFirm({ sql: db.sql, clock: systemClock }, id);
+
+test("what the network's reports count of a firm that is forgotten is under names that no list of participants leads to", async () => {
+  const participants = ["0245:2120007771", "0245:2120007772"];
+  const id = await newFirm();
+  for (const end_user of [...participants, ...participants])
+    await rows.add("exchange", now, {
+      ...{ id: randomUUID(), direction: "outgoing", kind: "business", firm_id: id, c1_country: "XU", end_user },
+    });
+  const counted = () => db.sql<{ readonly name: string; readonly n: number }[]>`
+    select end_user as name, count(*)::int as n from exchange where c1_country = 'XU' group by end_user`;
+  expect((await erase(id)).closure).toBe("closed");
+  const names = await counted();
+  expect(names.map(({ n }) => n)).toEqual([2, 2]);
+  // Whatever still stands in the firm's row may have been digested with a participant.
+  const [row = {}] = await db.sql<Readonly<Record<string, unknown>>[]>`select * from firm where id = ${id}`;
+  const salts = ["", ...Object.values(row).filter((value) => typeof value === "string")];
+  const guesses = participants.flatMap((participant) =>
+    salts.map((salt) => createHash("sha256").update(`${salt}${participant}`).digest("hex")),
+  );
+  expect(names.filter(({ name }) => [...participants, ...guesses].includes(name))).toEqual([]);
+});
+
+test("a participant whose exchanges are forgotten in several parts, by a command that was broken off, is counted once", async () => {
+  const id = await newFirm();
+  for (let n = 0; n < 4; n += 1)
+    await rows.add("exchange", now, {
+      ...{ id: randomUUID(), direction: "outgoing", kind: "business", firm_id: id, c1_country: "XV" },
+      end_user: "0245:2120007773",
+    });
+  expect(await closeFirm(db.sql, id, now, audit())).toBe("closed");
+  await db.sql`select erase_firm_rows(${id}, 1)`;
+  await db.sql`select erase_firm_rows(${id}, 1)`;
+  expect((await erase(id)).closure).toBe("closed");
+  expect(await db.sql`select distinct end_user from exchange where c1_country = 'XV'`).toHaveLength(1);
+});
+
+test("requests of White Label for a company that came to nothing, or wait for a word, go with its firm; one that the registry was asked for stays", async () => {
+  const dic = "2120007774";
+  const id = await newFirm({ dic });
+  const request = (mail: string, values: Readonly<Record<string, unknown>>) =>
+    rows.add("white_label_operation", now, {
+      ...{ id: randomUUID(), operation_type: "registration", version: 1, dic, participant_key: `0245:${dic}` },
+      ...{ company_email: mail, legal_name: "Company s. r. o.", customer_ref: mail, ...values },
+    });
+  await request("refused@request.example", { status: "rejected", completed_at: new Date(now) });
+  await request("unvouched@request.example", { status: "manual_review", error_code: "VERIFICATION_REQUIRED" });
+  await request("asked@request.example", { status: "processing", due_at: new Date(now), participant_key: "9950:x" });
+  const left = () => db.sql<{ readonly mail: string }[]>`
+    select company_email as mail from white_label_operation where dic = ${dic} order by 1`;
+  expect((await left()).map(({ mail }) => mail)).toHaveLength(3);
+  expect((await erase(id)).closure).toBe("closed");
+  expect((await left()).map(({ mail }) => mail)).toEqual(["asked@request.example"]);
+});
+
+test("from where a person has signed in is forgotten with it, and who asked for a code to its address", async () => {
+  const email = emailOf("signed-in@forgotten.example");
+  const [id, visit, address] = [await newFirm(), "a visit", "192.0.2.77"];
+  expect(await office(email, id)).toBe(true);
+  const codes: string[] = [];
+  const mailer = { post: () => undefined, rehearse: () => undefined, stop: () => Promise.resolve() };
+  const people = createPeople({ sql: db.sql, clock: systemClock, mailer });
+  const letter = (code: string) => {
+    codes.push(code);
+    return { subject: "", text: "", html: "" };
+  };
+  await people.startSignIn({ email, visit, address, letter });
+  expect(await people.finishSignIn({ visit, address, code: codes[0] ?? "" })).toMatchObject({ outcome: "signed_in" });
+  const digest = createHash("sha256").update(`address:${email}`).digest();
+  const known = () => db.sql`
+    select 1 from sign_in_place where address_sha256 = ${digest}
+    union all select 1 from sign_in where address_sha256 = ${digest}`;
+  expect(await known()).toHaveLength(2);
+  await db.sql`update sign_in set person_id = null where address_sha256 = ${digest}`;
+  expect((await erase(id)).closure).toBe("closed");
+  expect(await known()).toEqual([]);
+});
+
+test("what Postgres keeps of columns to plan with says nothing of a firm that is forgotten, as the columns do", async () => {
+  const dic = "2120007775";
+  const id = await newFirm({ dic, name: "Firm of the statistics", address: { city: "Statistics" } });
+  const email = emailOf("statistics@forgotten.example");
+  expect([await participant(id, `0245:${dic}`), await office(email, id)]).toEqual(["added", true]);
+  expect(await webhook(id, "statistics")).toBe(true);
+  expect(await webhook(otherId, "others")).toBe(true);
+  for (const [of, erp_document_id] of [
+    [id, "id-of-statistics"],
+    [otherId, "id-of-others"],
+  ] as const)
+    await rows.add("document", now, {
+      ...{ id: randomUUID(), firm_id: of, status: "send_failed", door: "enterprise", erp_document_id },
+      ...{ sbdh_instance_id: randomUUID(), sender: of === id ? `0245:${dic}` : "0245:2120007776" },
+    });
+  await db.sql`analyze`;
+  const said = async (): Promise<string[]> => {
+    const [row] = await db.sql<{ readonly all: string }[]>`
+      select string_agg(concat(most_common_vals::text, histogram_bounds::text), ' ') as all from pg_stats
+      where schemaname = 'public' and tablename <> 'audit_entry'`;
+    const words = [dic, "Firm of the statistics", email, `${HOOK}/statistics`, "id-of-statistics"];
+    return words.filter((word) => row?.all.includes(word) === true);
+  };
+  expect(await said()).toHaveLength(5);
+  expect((await erase(id)).closure).toBe("closed");
+  expect(await said()).toEqual([]);
 });
 
 describe("what is given to firms", () => {

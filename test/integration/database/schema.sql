@@ -478,6 +478,7 @@ table firm
   created_at timestamp with time zone not null
   sends_only boolean not null default false
   erased_at timestamp with time zone
+  end_user_salt uuid
   constraint firm_name_check: CHECK (((char_length(name) >= 1) AND (char_length(name) <= 255)))
   constraint firm_peppol_status_check: CHECK ((peppol_status = ANY (ARRAY['not_registered'::text, 'registered'::text])))
   constraint firm_pkey: PRIMARY KEY (id)
@@ -2349,7 +2350,11 @@ begin
   perform forget_people(v_people);
   delete from firm_plan where firm_id = p_firm;
   delete from white_label_participant where firm_id = p_firm or participant_key = any (v_participants);
-  delete from white_label_operation where firm_id = p_firm or participant_key = any (v_participants);
+  delete from white_label_operation
+    where firm_id = p_firm or participant_key = any (v_participants) or (
+      dic = v_dic and firm_id is null
+        and (completed_at is not null or (status = 'manual_review' and error_code = 'VERIFICATION_REQUIRED'))
+    );
   delete from white_label_customer where dic = v_dic;
   delete from registration_operation where participant_key = any (v_participants);
   delete from registration where participant_key = any (v_participants);
@@ -3398,14 +3403,16 @@ declare
   v_ids uuid[];
   v_gone integer := 0;
   v_some integer;
+  v_salt uuid;
 begin
   if not exists (select 1 from firm where id = p_firm and erased_at is not null) then return 0; end if;
   v_ids := array(select x.id from exchange as x where x.firm_id = p_firm order by x.exchanged_at limit p_limit);
   if cardinality(v_ids) > 0 then
+    update firm set end_user_salt = coalesce(end_user_salt, gen_random_uuid()) where id = p_firm returning end_user_salt into v_salt;
     perform 1 from inbound_status where id = any (v_ids) order by id for update;
     delete from inbound_status where id = any (v_ids);
     perform 1 from exchange where id = any (v_ids) order by id for update;
-    update exchange set firm_id = null, end_user = encode(sha256(convert_to(end_user, 'UTF8')), 'hex')
+    update exchange set firm_id = null, end_user = encode(sha256(convert_to(v_salt || end_user, 'UTF8')), 'hex')
       where id = any (v_ids) and firm_id = p_firm;
     return cardinality(v_ids);
   end if;
@@ -3466,6 +3473,7 @@ begin
     where w.owner_id = p_firm and not exists (select 1 from webhook_subscription as s where s.endpoint_id = w.id)
       and not exists (select 1 from webhook_delivery as d where d.endpoint_id = w.id and d.due_at is not null);
   get diagnostics v_some = row_count;
+  if v_gone + v_some = 0 then update firm set end_user_salt = null where id = p_firm and end_user_salt is not null; end if;
   return v_gone + v_some;
 end $function$
 
@@ -3826,16 +3834,23 @@ declare
   v_people uuid[] := array(
     select p.id from unnest(p_people) as p (id) where not exists (select 1 from membership as m where m.person_id = p.id)
   );
+  v_addresses bytea[];
 begin
   delete from sign_in where person_id = any (v_people);
   delete from person_session where person_id = any (v_people);
   delete from oauth_code where person_id = any (v_people);
   perform 1 from person where id = any (v_people) order by id for update;
-  delete from person as p
-    where p.id = any (v_people) and not exists (select 1 from membership as m where m.person_id = p.id)
-      and not exists (select 1 from sign_in as s where s.person_id = p.id)
-      and not exists (select 1 from person_session as s where s.person_id = p.id)
-      and not exists (select 1 from oauth_code as c where c.person_id = p.id);
+  with gone as (
+    delete from person as p
+      where p.id = any (v_people) and not exists (select 1 from membership as m where m.person_id = p.id)
+        and not exists (select 1 from sign_in as s where s.person_id = p.id)
+        and not exists (select 1 from person_session as s where s.person_id = p.id)
+        and not exists (select 1 from oauth_code as c where c.person_id = p.id)
+      returning p.email
+  )
+  select coalesce(array_agg(sha256(convert_to('address:' || gone.email, 'UTF8'))), '{}') into v_addresses from gone;
+  delete from sign_in where address_sha256 = any (v_addresses);
+  delete from sign_in_place where address_sha256 = any (v_addresses);
 end $function$
 
 CREATE OR REPLACE FUNCTION public.free_box_leases(p_owner text, p_node text, p_working uuid[], p_young_ms integer, p_dead_ms integer)
