@@ -5,7 +5,7 @@ import { errorFields } from "../base/log.js";
 import type { Log } from "../base/log.js";
 import { SWEPT } from "../storage/retention/ends.js";
 import type { SweptTable } from "../storage/retention/ends.js";
-import { countSwept, sweepTable } from "../storage/retention/sweeps.js";
+import { countSwept, earlierNow, sweepTable } from "../storage/retention/sweeps.js";
 import { countUnvouched, releaseUnvouched } from "../storage/retention/unvouched.js";
 import { movePayloads } from "../storage/payloads/move.js";
 import type { PayloadStore } from "../storage/payloads/payload-store.js";
@@ -38,11 +38,13 @@ async function inBatches(batch: () => Promise<number>): Promise<number> {
  * @param options.dry counts and releases nothing
  * @returns how many
  */
-export const endUnvouched = (
+export async function endUnvouched(
   { sql, clock }: RetentionPorts,
   options: { readonly dry?: boolean } = {},
-): Promise<number> =>
-  options.dry === true ? countUnvouched(sql, clock.now()) : inBatches(() => releaseUnvouched(sql, clock.now()));
+): Promise<number> {
+  const now = await earlierNow(sql, clock.now());
+  return options.dry === true ? countUnvouched(sql, now) : inBatches(() => releaseUnvouched(sql, now));
+}
 
 /**
  * One pass. Safe to run on every node at once, and again after it was broken off.
@@ -53,12 +55,13 @@ export async function sweepRows(
   options: { readonly dry?: boolean } = {},
 ): Promise<Swept> {
   const swept = new Map<SweptTable, number>();
+  const now = await earlierNow(sql, clock.now());
   for (const table of TABLES) {
     if (options.dry === true) {
-      swept.set(table, await countSwept(sql, table, clock.now()));
+      swept.set(table, await countSwept(sql, table, now));
       continue;
     }
-    swept.set(table, await inBatches(() => sweepTable(sql, table, clock.now())));
+    swept.set(table, await inBatches(() => sweepTable(sql, table, now)));
   }
   return swept;
 }
