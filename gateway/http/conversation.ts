@@ -108,6 +108,8 @@ export class Load {
   readonly limits: ServerLimits;
   readonly monotonic: () => number;
   inFlight = 0;
+  /** Short answers that wait for their client to take them. */
+  #leaving = 0;
   readonly bodies = new BodyShares();
   readonly requests = new RequestShares();
   /** Whether bodies may come in chunks; otherwise a request with one is refused. */
@@ -133,13 +135,25 @@ export class Load {
     this.responses = createOctets(limits.responses_bytes_max, limits.responses_waiting_max, LIMITS.response_key_share);
   }
 
-  leave(): void {
-    if (--this.inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  /** A request is answered shortly: from now on it waits for its client alone, and nobody waits for it. */
+  isLeaving(): void {
+    this.inFlight--;
+    this.#leaving++;
+  }
+
+  leave(wasLeaving: boolean): void {
+    if (wasLeaving) this.#leaving--;
+    else this.inFlight--;
+    if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  get #isIdle(): boolean {
+    return this.inFlight + this.#leaving === 0;
   }
 
   /** Resolves when no request is under way, or when the drain's time is over. */
   async drained(): Promise<boolean> {
-    if (this.inFlight === 0) return true;
+    if (this.#isIdle) return true;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<false>((resolve) => {
       timer = setTimeout(() => {
@@ -223,6 +237,7 @@ export abstract class Conversation implements AnswerRoom {
   #last: Outgoing | undefined;
   /** Somebody makes the answer: what the body and the answer take is held until he ends, whoever waits for him. */
   #isWorkedOn = false;
+  #isLeaving = false;
   /** Room for the answer. */
   #taken: Taken | undefined;
   /** Since when the answer leaves in pieces. */
@@ -242,8 +257,12 @@ export abstract class Conversation implements AnswerRoom {
    * Puts the answer on the wire and calls `left` when it is there. @param close the connection ends with this answer
    */
   protected abstract write(answer: Outgoing, close: boolean): void;
-  /** Octets of an answer in pieces that the client has taken. */
-  protected abstract written(): number;
+  /** Octets of an answer in pieces that the client has taken; undefined where it could not take any. */
+  protected abstract written(): number | undefined;
+  /** Whether it counts for its share, whatever it brings. */
+  protected get isCounted(): boolean {
+    return false;
+  }
   /** Said again and again while the whole body is there and the answer is not. */
   protected isAwaited(): void {}
   /** Ends the connection without an answer. */
@@ -273,8 +292,8 @@ export abstract class Conversation implements AnswerRoom {
     this.#told = typeof framing === "number" ? framing : undefined;
     if (this.#told !== undefined && !this.isLarge) load.onSmall();
     const { requests_in_flight_max } = load.limits;
-    // A stranger's request without a body holds nothing that another would wait for.
-    if (framing !== 0 || this.#request.share === "api")
+    // A stranger's request without a body holds nothing that another would wait for, where its connection has but one.
+    if (framing !== 0 || this.isCounted || this.#request.share === "api")
       this.#entry = load.requests.enter(this.#request, load.inFlight, requests_in_flight_max);
     if (this.#entry === "too_many" || load.inFlight > requests_in_flight_max)
       this.#refuse("overloaded", this.#isChunked);
@@ -385,7 +404,7 @@ export abstract class Conversation implements AnswerRoom {
   #giveBack(): void {
     this.load.requests.leave(this.#request, this.#entry);
     this.#taken?.giveBack();
-    this.load.leave();
+    this.load.leave(this.#isLeaving);
   }
 
   /**
@@ -455,6 +474,10 @@ export abstract class Conversation implements AnswerRoom {
   #checkReader(now: number, age: number): void {
     const { request_idle_ms, response_bytes_per_s_min } = this.load.limits;
     const written = this.written();
+    if (written === undefined) {
+      this.#writingSince = this.#lastTakenAt = now;
+      return;
+    }
     if (written > this.#written) this.#lastTakenAt = now;
     this.#written = written;
     const stalled = now - this.#lastTakenAt > request_idle_ms;
@@ -509,7 +532,12 @@ export abstract class Conversation implements AnswerRoom {
   #send(outgoing: Outgoing, close: boolean): void {
     if (this.#answered) return;
     this.#settle();
-    this.write(this.#withRoom(outgoing) ? outgoing : this.#request.refuse("answers_full"), close || this.load.draining);
+    const answer = this.#withRoom(outgoing) ? outgoing : this.#request.refuse("answers_full");
+    this.write(answer, close || this.load.draining);
+    // Clients that do not take theirs would have a node turn everybody away, as many as it takes requests.
+    if (this.#gone || this.#isWorkedOn || answer.body.length > LIMITS.response_streamed_bytes) return;
+    this.#isLeaving = true;
+    this.load.isLeaving();
   }
 
   /** Counts an answer that leaves in pieces, in place of what making it took. @returns false where it has no room */

@@ -30,6 +30,8 @@ class NodeConversation extends Conversation {
   readonly #siblings: Set<NodeConversation> | undefined;
   /** Its answer ends the connection; those of requests before it, which may come later, do not. */
   readonly #isLast: boolean;
+  /** It came before the answer to another of its connection. */
+  readonly #isBehind: boolean;
   /** Octets of an answer in pieces that were handed to the socket. */
   #pushed = 0;
 
@@ -39,6 +41,7 @@ class NodeConversation extends Conversation {
     this.#request = request;
     this.#response = response;
     this.#siblings = underWay.get(request.socket);
+    this.#isBehind = this.#siblings !== undefined && this.#siblings.size > 0;
     this.#siblings?.add(this);
     // A connection that the client resets emits an error; without a listener that would end the process.
     request.on("error", () => undefined);
@@ -57,6 +60,11 @@ class NodeConversation extends Conversation {
     this.#request.on("end", () => {
       this.receive(Buffer.alloc(0), true);
     });
+  }
+
+  /** One connection brings any number of such requests at once. */
+  protected override get isCounted(): boolean {
+    return this.#isBehind;
   }
 
   protected override left(): void {
@@ -78,14 +86,21 @@ class NodeConversation extends Conversation {
     if (close || this.#isLast) response.setHeader("Connection", "close");
     else if (response.shouldKeepAlive) response.setHeader("Keep-Alive", keepAlive);
     const { body } = answer;
-    if (body.length <= LIMITS.response_streamed_bytes)
-      response.end(body, () => {
-        this.left();
-      });
+    if (body.length <= LIMITS.response_streamed_bytes) this.#end(body);
     else this.#stream(typeof body === "string" ? Buffer.from(body) : body);
     if (this.#request.complete) return;
     unread.add(this.#request.socket);
     this.#discardRest();
+  }
+
+  #end(body: string | Uint8Array): void {
+    this.#response.end(body, () => {
+      this.left();
+    });
+    // What the system has not taken at once waits for the client, and he has to take it.
+    if (this.#response.writableLength === 0) return;
+    this.#pushed = Buffer.byteLength(body);
+    this.leavesInPieces();
   }
 
   /** Hands over a piece when the one before has gone, so that it is seen what the client takes. */
@@ -108,7 +123,9 @@ class NodeConversation extends Conversation {
     push();
   }
 
-  protected written(): number {
+  protected written(): number | undefined {
+    // Behind another request of its connection an answer has no socket: its client cannot take it yet.
+    if (this.#response.socket === null) return undefined;
     return Math.max(0, this.#pushed - this.#response.writableLength);
   }
 

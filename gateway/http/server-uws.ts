@@ -39,15 +39,17 @@ const TAILS = {
   kept: { cached: `${FOR_ALL}${KEPT}`, uncached: `${FOR_ALL}${UNCACHED}${KEPT}` },
   ending: { cached: FOR_ALL, uncached: `${FOR_ALL}${UNCACHED}` },
 } as const;
+const NOTHING = new Uint8Array(0);
 
 /** Whether uws ends the connection with the answer, which it does for a `Connection` of as many letters as `close`. */
 const asksToEnd = (headers: HeaderList): boolean => headers.get("connection")?.length === "close".length;
 
 class UwsConversation extends Conversation {
   readonly #res: HttpResponse;
-  readonly #isHead: boolean;
   /** The client asks that its connection ends with the answer. */
   readonly #isLast: boolean;
+  /** Of a HEAD: whether its answer may leave the connection open. */
+  readonly #mayStayOpen: (() => boolean) | undefined;
   /** False once `res` has ended or aborted and must not be touched. */
   #live = true;
   /** True while uws is calling us: what we write then is collected into one packet without a cork of ours. */
@@ -56,11 +58,12 @@ class UwsConversation extends Conversation {
   /** Octets of the body since it was read in a turn of its own. */
   #sinceTurn = 0;
 
-  constructor(shared: Load, pipelined: PipelineRequest, res: HttpResponse, head: Head) {
+  /** @param headsOpen  whether one more answer to a HEAD may leave its connection open */
+  constructor(shared: Load, pipelined: PipelineRequest, res: HttpResponse, head: Head, headsOpen: () => boolean) {
     super(shared, pipelined);
     this.#res = res;
-    this.#isHead = head.method === "HEAD";
     this.#isLast = asksToEnd(head.headers);
+    this.#mayStayOpen = head.method === "HEAD" ? headsOpen : undefined;
     res.onAborted(() => {
       this.#live = false;
       this.closed();
@@ -115,52 +118,99 @@ class UwsConversation extends Conversation {
     if (!this.#live) return;
     // An answered request is out of reach, and what is left of its body must be read all the same.
     this.#resume();
-    if (this.#isCorked) this.#writeCorked(answer, close);
+    if (close || this.#mayStayOpen?.() === false)
+      // In a turn of its own: what is written while uws calls us leaves when we return to it, and would be lost.
+      setImmediate(() => {
+        if (this.#live) this.#writeLast(answer);
+      });
+    else if (this.#isCorked) this.#writeCorked(answer);
     else
       this.#res.cork(() => {
-        this.#writeCorked(answer, close);
+        this.#writeCorked(answer);
       });
   }
 
-  #writeCorked(answer: Outgoing, close: boolean): void {
+  #writeCorked(answer: Outgoing): void {
+    const res = this.#res;
+    this.#writeHead(answer, this.#isLast ? "ending" : "kept");
+    if (this.#mayStayOpen !== undefined || answer.status === 204) {
+      this.#live = false;
+      // Without arguments: with a length the binding never ends the response (20.51), and undefined becomes 2^63.
+      res.endWithoutBody();
+      this.left();
+    } else this.#stream(answer.body);
+  }
+
+  #writeHead(answer: Outgoing, connection: keyof typeof TAILS): void {
     const res = this.#res;
     res.writeStatus(statusLine(answer.status));
     res.writeHeader("X-Request-Id", answer.requestId);
-    const tails = TAILS[close || this.#isLast ? "ending" : "kept"];
+    const tails = TAILS[connection];
     res.writeHeader(
       "X-Content-Type-Options",
       tails[answer.headers?.["Cache-Control"] === undefined ? "uncached" : "cached"],
     );
     if (answer.contentType !== undefined) res.writeHeader("Content-Type", answer.contentType);
     for (const name in answer.headers) res.writeHeader(name, answer.headers[name] ?? "");
-    const { body } = answer;
-    if (this.#isHead || answer.status === 204) {
-      if (close) res.writeHeader("Connection", "close");
-      this.#live = false;
-      // Without arguments: with a length the binding never ends the response (20.51), and undefined becomes 2^63.
-      res.endWithoutBody();
-      this.left();
-    } else if (body.length <= LIMITS.response_streamed_bytes) {
-      this.#live = false;
-      res.end(body, close);
-      this.left();
-    } else this.#stream(typeof body === "string" ? Buffer.from(body) : body, close);
   }
 
-  #stream(body: Uint8Array, close: boolean): void {
+  /**
+   * Hands over what the client takes. `end` would keep the rest in C++ and read the next request: who sends and never
+   * reads would fill the memory. While an answer is pending uws ends the connection instead.
+   */
+  #stream(body: string | Uint8Array): void {
     const res = this.#res;
-    if (close) res.writeHeader("Connection", "close");
-    const push = (from: number): boolean => {
-      const [ok, done] = res.tryEnd(body.subarray(from), body.length);
+    const [, isTaken] = res.tryEnd(body, Buffer.byteLength(body));
+    if (isTaken) {
+      this.#live = false;
+      this.left();
+      return;
+    }
+    const bytes = typeof body === "string" ? Buffer.from(body) : body;
+    this.leavesInPieces();
+    res.onWritable((from) => {
+      const [ok, done] = res.tryEnd(bytes.subarray(from), bytes.length);
       if (done) {
         this.#live = false;
         this.left();
       }
       return ok;
-    };
-    if (push(0) || !this.#live) return;
+    });
+  }
+
+  /** Ends the connection behind the answer. */
+  #writeLast(answer: Outgoing): void {
+    const res = this.#res;
+    const bytes = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
+    res.cork(() => {
+      this.#writeHead(answer, "ending");
+      if (bytes.length > 0) {
+        res.writeHeader("Connection", "close");
+        res.tryEnd("", bytes.length);
+      } else res.writeHeader("Connection", answer.status === 204 ? "close\r\n" : "close\r\nContent-Length: 0\r\n");
+    });
+    this.#pushLast(this.#mayStayOpen === undefined ? bytes : NOTHING);
+  }
+
+  /** One octet more is promised than there is, so that uws holds the answer to be pending until we close. */
+  #pushLast(bytes: Uint8Array): void {
+    const res = this.#res;
+    if (bytes.length > 0)
+      res.cork(() => {
+        res.tryEnd(bytes.subarray(res.getWriteOffset()), bytes.length + 1);
+      });
+    if (res.getWriteOffset() === bytes.length) {
+      this.destroy();
+      this.left();
+      return;
+    }
     this.leavesInPieces();
-    res.onWritable(push);
+    res.onWritable(() => {
+      setImmediate(() => {
+        if (this.#live) this.#pushLast(bytes);
+      });
+      return true;
+    });
   }
 
   protected written(): number {
@@ -172,6 +222,18 @@ class UwsConversation extends Conversation {
     this.#live = false;
     this.#res.close();
   }
+}
+
+/**
+ * Says yes so many times a second. Whether a client takes an answer without a body is not told, and one that takes none
+ * could fill the memory with them; for a connection that ends nothing is kept.
+ */
+function perSecond(most: number, monotonic: () => number): () => boolean {
+  let [since, count] = [monotonic(), 0];
+  return () => {
+    if (monotonic() - since >= 1_000) [since, count] = [monotonic(), 0];
+    return ++count <= most;
+  };
 }
 
 function headOf(res: HttpResponse, req: HttpRequest): Head {
@@ -208,9 +270,10 @@ export async function listenUws(options: ServerOptions, shared: Load): Promise<L
     const mayStay = connections.opened(addressOfBytes(new Uint8Array(res.getRemoteAddress())));
     if (!mayStay || connections.open > shared.limits.connections_max) res.close();
   });
+  const headsOpen = perSecond(LIMITS.head_answers_open_per_s, options.monotonic);
   app.any("/*", (res, req) => {
     const head = headOf(res, req);
-    const conversation = new UwsConversation(shared, options.onRequest(head), res, head);
+    const conversation = new UwsConversation(shared, options.onRequest(head), res, head, headsOpen);
     if (conversation.open(framingOf(head, shared.limits))) conversation.readBody();
     conversation.handlerReturns();
   });

@@ -87,6 +87,8 @@ export const REQUEST_LIMITS = {
   responses_waiting_max: 1_024,
   /** Of these octets, and of those who wait, one key holds this much, or one address where no key is shown. Ours. */
   response_key_share: 1 / 4,
+  /** Answers to HEAD that leave their connection open, a second, on a listener of uWebSockets.js. Ours. */
+  head_answers_open_per_s: 16,
   /** Who takes an answer more slowly, on average, is cut off. Ours: as slow as a body may come. */
   response_bytes_per_s_min: 16 * KiB,
   /**

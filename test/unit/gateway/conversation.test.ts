@@ -19,7 +19,7 @@ class Spoken extends Conversation {
     this.left();
   }
 
-  protected written(): number {
+  protected written(): number | undefined {
     return 0;
   }
 
@@ -108,4 +108,54 @@ test.each([
     return undefined;
   });
   expect(small).toBe(times);
+});
+
+const STRANGER: PipelineRequest = {
+  ...{ share: "public", addressGroup: "a", holder: "a", bodyBytesMax: 0, readsBody: false },
+  begin: () => undefined,
+  finish: () => answer(200),
+  refuse: () => answer(503),
+  abandon: () => undefined,
+};
+
+test("a short answer that its client does not take fills no room for requests, and a drain waits for it", async () => {
+  const load = new Load({ ...LIMITS, connections_max: 10 }, () => 0, true);
+  class Unread extends Spoken {
+    protected override write(): void {
+      this.leavesInPieces();
+    }
+  }
+  const conversation = new Unread(load, STRANGER);
+  conversation.open(0);
+  expect(load.inFlight).toBe(0);
+  let isDrained = false;
+  const drained = load.drained().then((all) => {
+    isDrained = all;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(isDrained).toBe(false);
+  conversation.closed();
+  await drained;
+  expect([isDrained, load.inFlight]).toEqual([true, 0]);
+});
+
+test("an answer that stands behind another is not cut off for its client, who cannot take it", () => {
+  let now = 0;
+  let taken: number | undefined;
+  class Behind extends Spoken {
+    protected override write(): void {
+      this.leavesInPieces();
+    }
+    protected override written(): number | undefined {
+      return taken;
+    }
+  }
+  const conversation = new Behind(new Load({ ...LIMITS, connections_max: 10 }, () => now, true), STRANGER);
+  conversation.open(0);
+  for (now = LIMITS.request_idle_ms; now <= 5 * LIMITS.request_idle_ms; now += LIMITS.request_idle_ms)
+    conversation.checkDeadline(now);
+  expect(conversation.statuses).toEqual([]);
+  taken = 0;
+  conversation.checkDeadline(now + LIMITS.request_idle_ms + 1);
+  expect(conversation.statuses).toEqual([0]);
 });
