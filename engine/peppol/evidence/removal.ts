@@ -14,7 +14,6 @@ import type { EvidenceRef, EvidenceStore } from "../../storage/evidence/store.js
 import {
   buryEvidence,
   deleteBuried,
-  evidenceClock,
   evidenceFloor,
   forgetLeftovers,
   lastTombstone,
@@ -23,6 +22,7 @@ import {
   tombstoneHash,
 } from "../../storage/evidence/tombstones.js";
 import type { Leftover, Tombstone } from "../../storage/evidence/tombstones.js";
+import { earlierNow } from "../../storage/retention/sweeps.js";
 import { auditEvidence } from "./audit.js";
 import type { AuditFault, AuditPorts } from "./audit.js";
 
@@ -76,7 +76,7 @@ export async function removeOldEvidence(ports: RemovalPorts, options: RemovalOpt
  */
 async function lastExpired(ports: RemovalPorts, floor: number): Promise<EvidenceEntry | undefined> {
   const { sql } = ports;
-  const now = Math.min(ports.now, await evidenceClock(sql));
+  const now = await earlierNow(sql, ports.now);
   const isExpired = ({ object }: EvidenceEntry): boolean => isEvidenceRef(object) && retainedUntil(object) <= now;
   let last: EvidenceEntry | undefined;
   for (let after = floor; after < floor + LIMITS.evidence_buried_at_once;) {

@@ -65,12 +65,6 @@ export async function evidenceFloor(sql: Sql): Promise<{ readonly index: number;
   return row === undefined ? { index: 0, hash: CHAIN_START } : { index: Number(row.index), hash: row.hash };
 }
 
-/** What the database's clock says: without its word nothing is ten years old. */
-export async function evidenceClock(sql: Sql): Promise<Instant> {
-  const [row] = await sql<{ readonly now: Date }[]>`select now() as now`;
-  return row?.now.getTime() ?? 0;
-}
-
 /** Tombstones behind an entry, in order. */
 export async function listTombstones(
   sql: Sql,
