@@ -141,6 +141,8 @@ export const DOCUMENT_LIMITS = {
   mapper_xml_attributes_max: 64,
   /** Namespace declarations in such a source: a writer may repeat them on every element. Ours. */
   mapper_xml_declarations_max: 200_000,
+  /** Places of a source, those of one path counted once: as many as a body of JSON has members. Ours. */
+  mapper_places_max: 20_000,
   /** Members of an answer: issues, and members of the source that became nothing. Ours. */
   mapper_issues_max: 200,
   mapper_unmapped_max: 200,

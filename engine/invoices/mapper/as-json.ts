@@ -16,10 +16,10 @@ import { derive } from "./derive.js";
 import { documentOf, textOf } from "./document.js";
 import type { IssueCode } from "./issues.js";
 import type { MapOutput } from "./protocol.js";
-import { UnreadableSource } from "./sources/reading.js";
 import { rootOfXml } from "./sources/read-xml.js";
 import { readUbl } from "./sources/ubl.js";
 import type { CopiedRow } from "./sources/ubl.js";
+import { UnreadableSource } from "./sources/unreadable.js";
 
 /** What a doubt of the mapper's is about an invoice as JSON; undefined for what there needs no word. */
 const PROBLEM_OF: Readonly<Record<IssueCode, ProblemId | undefined>> = {

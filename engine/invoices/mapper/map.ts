@@ -12,8 +12,9 @@ import { readXml } from "./sources/read-xml.js";
 import { readJson } from "./sources/json.js";
 import { CERTAINTY, kindOfTarget } from "./names.js";
 import type { MapInput, Mapped, MapOutput, SourceType } from "./protocol.js";
-import { Dictionary, UnreadableSource } from "./sources/reading.js";
+import { Dictionary } from "./sources/reading.js";
 import type { Reading } from "./sources/reading.js";
+import { UnreadableSource } from "./sources/unreadable.js";
 
 interface Read {
   readonly reading: Reading;

@@ -129,6 +129,24 @@ test.each(["json", "xml"] as const)("names of %s of any length cost as much as t
   }
 });
 
+test("a name that stands in XML many times is folded once", () => {
+  const attributes = Array.from({ length: 60 }, (_, at) => `name${at}="1"`).join(" ");
+  const work = (elements: number): number =>
+    folded(() => map("xml", `<r>${`<item ${attributes}><price>1</price></item>`.repeat(elements)}</r>`));
+  expect(work(200)).toBe(work(100));
+});
+
+test("XML with more places of their own than any document has is told so before it is asked what they mean", () => {
+  const attributes = Array.from({ length: 60 }, (_, at) => `a${at}="1"`).join(" ");
+  const xml = (elements: number): string =>
+    `<r>${Array.from({ length: elements }, (_, at) => `<n${at} ${attributes}/>`).join("")}</r>`;
+  expect(map("xml", xml(300)).kind).toBe("mapped");
+  expect(map("xml", xml(400))).toMatchObject({
+    ruleId: "MAPPER-PLACES",
+    message: "The source has more than 20000 members or elements whose names and places differ.",
+  });
+});
+
 test("a long name of a column is folded for the table, not for each of its rows", () => {
   const names = ["Popis", "Množstvo", "x".repeat(30_000), "Cena", "DPH"];
   const work = (rows: number): number =>

@@ -1,6 +1,6 @@
 /** Cuts the text of a CSV into cells. @source RFC 4180, and what spreadsheets make of it */
 import { LIMITS } from "../../../base/limits.js";
-import { UnreadableSource } from "./reading.js";
+import { UnreadableSource } from "./unreadable.js";
 
 const QUOTE = '"';
 const LINE_END = /\r\n?|\n/u;

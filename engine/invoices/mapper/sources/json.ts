@@ -2,10 +2,10 @@
 import { LIMITS } from "../../../base/limits.js";
 import { isObject } from "../../members.js";
 import { sourceName } from "./path.js";
-import { UnreadableSource } from "./reading.js";
 import type { Dictionary, Reading } from "./reading.js";
 import { readTree } from "./tree.js";
 import type { SourceNode } from "./tree.js";
+import { UnreadableSource } from "./unreadable.js";
 
 export function readJson(source: unknown, dictionary: Dictionary): Reading {
   const root: unknown = Array.isArray(source) && source.length === 1 ? source[0] : source;

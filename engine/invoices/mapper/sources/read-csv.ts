@@ -9,8 +9,9 @@ import type { Meaning } from "../names.js";
 import { readNumber } from "../numbers.js";
 import { cellsOf } from "./csv.js";
 import { placeOf, SourcePath } from "./path.js";
-import { foundAt, isLineNumber, UnreadableSource } from "./reading.js";
+import { foundAt, isLineNumber } from "./reading.js";
 import type { Dictionary, FoundValue, Reading } from "./reading.js";
+import { UnreadableSource } from "./unreadable.js";
 
 type Row = readonly string[];
 

@@ -5,12 +5,13 @@ import { CERTAINTY, partyHeading } from "../names.js";
 import type { Meaning } from "../names.js";
 import { countryOf } from "../words.js";
 import { placeOf } from "./path.js";
-import { foundAt, UnreadableSource } from "./reading.js";
+import { foundAt } from "./reading.js";
 import type { Dictionary, FoundValue, Reading } from "./reading.js";
 import { labelsOf, segmentsOf } from "./text-labels.js";
 import type { Labelled, Segment } from "./text-labels.js";
 import { rowAt, tableAt } from "./text-table.js";
 import type { TextTable } from "./text-table.js";
+import { UnreadableSource } from "./unreadable.js";
 
 /** A label in text is sure enough where its value is one of its kind. */
 const LABELLED = 0.85;

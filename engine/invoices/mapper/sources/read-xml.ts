@@ -2,15 +2,17 @@
  * XML of programs: UBL by its own reader, anything else by names and field map. No DTD, no entity, every count capped.
  */
 import { LIMITS } from "../../../base/limits.js";
-import { childElements, parseXml } from "../../../../validators/xml/tree.js";
+import { parseXml } from "../../../../validators/xml/tree.js";
 import type { XmlElement, XmlFault } from "../../../../validators/xml/tree.js";
 import type { MapInput } from "../protocol.js";
-import { sourceName } from "./path.js";
-import { Dictionary, UnreadableSource } from "./reading.js";
+import { sourceName, tooManyPlaces } from "./path.js";
+import type { SourceName } from "./path.js";
+import { Dictionary } from "./reading.js";
 import type { Reading } from "./reading.js";
 import { readTree } from "./tree.js";
 import type { SourceNode } from "./tree.js";
 import { isUbl, readUbl } from "./ubl.js";
+import { UnreadableSource } from "./unreadable.js";
 
 const BOUNDS = {
   bytes: LIMITS.payload_bytes_max,
@@ -57,22 +59,44 @@ export function readXml({ sourceText = "", fieldMap, own }: MapInput): ReadXml {
   const dictionary = new Dictionary(fieldMap, root.local);
   // A caller with a map of its own knows better what the elements mean.
   if (isUbl(root) && Object.keys(fieldMap).length === 0) return { reading: readUbl(root, own), dictionary };
-  return { reading: readTree(nodeOf(root).children, dictionary), dictionary };
+  return { reading: readTree(new Nodes().of(root).children, dictionary), dictionary };
 }
 
-function nodeOf(element: XmlElement): SourceNode {
-  const elements = childElements(element);
-  const text = element.children.flatMap((child) => (child.kind === "text" ? [child.value] : [])).join("");
-  const attributes = element.attributes.map(({ local, value }) => ({
-    ...sourceName(local),
-    value,
-    children: [],
-    isListed: false,
-  }));
-  return {
-    ...sourceName(element.local),
-    value: elements.length > 0 || text.trim() === "" ? undefined : text.trim(),
-    children: [...attributes, ...elements.map(nodeOf)],
-    isListed: false,
-  };
+/** What has no children, as most nodes. */
+const NO_NODES: readonly SourceNode[] = [];
+
+/** Makes nodes of elements and attributes. A name is folded once: a source has few, each many times. */
+class Nodes {
+  // Bounded by mapper_places_max.
+  readonly #names = new Map<string, SourceName>();
+
+  of(element: XmlElement): SourceNode {
+    const { name, folded } = this.#name(element.local);
+    const children: SourceNode[] = element.attributes.map(({ local, value }) => this.#leaf(local, value));
+    const texts: string[] = [];
+    let hasElements = false;
+    for (const child of element.children)
+      if (child.kind === "text") texts.push(child.value);
+      else if (child.kind === "element") {
+        hasElements = true;
+        children.push(this.of(child));
+      }
+    const text = texts.join("").trim();
+    const value = hasElements || text === "" ? undefined : text;
+    return { name, folded, value, children: children.length === 0 ? NO_NODES : children, isListed: false };
+  }
+
+  #leaf(local: string, value: string): SourceNode {
+    const { name, folded } = this.#name(local);
+    return { name, folded, value, children: NO_NODES, isListed: false };
+  }
+
+  #name(local: string): SourceName {
+    let known = this.#names.get(local);
+    if (known !== undefined) return known;
+    if (this.#names.size >= LIMITS.mapper_places_max) throw tooManyPlaces();
+    known = sourceName(local);
+    this.#names.set(local, known);
+    return known;
+  }
 }

@@ -39,17 +39,6 @@ export interface Reading {
   readonly attachments?: readonly Readonly<Record<string, string>>[];
 }
 
-/** Why a source cannot be read; it leaves the reader at once. */
-export class UnreadableSource extends Error {
-  readonly ruleId: string;
-
-  constructor(ruleId: string, message: string) {
-    super(message);
-    this.name = "UnreadableSource";
-    this.ruleId = ruleId;
-  }
-}
-
 const LINE_TARGET = /^lines\[\]\./u;
 
 /** The names of one source: what the caller says they mean, and what they usually mean. */

@@ -34,34 +34,68 @@ const TELLING: ReadonlySet<string> = new Set(["description", "quantity", "unitPr
 
 /** @param roots  the members of the whole: of the object, or of the root element */
 export function readTree(roots: readonly SourceNode[], dictionary: Dictionary): Reading {
+  const start = SourcePath.start();
+  // Before anything is asked of the places: that costs more than to count them.
+  countPlaces(roots, start);
   const list = linesOf(roots, dictionary);
   const head: FoundValue[] = [];
   const unmapped = new Set<string>();
-  for (const { path, value } of leavesOf(roots, new Set(list?.nodes))) {
-    const meaning = dictionary.head(path);
+  const meaningOf = once((path) => dictionary.head(path));
+  for (const { path, value } of leavesOf(roots, start, new Set(list?.nodes))) {
+    const meaning = meaningOf(path);
     if (meaning === undefined) unmapped.add(path.place);
     else head.push(foundAt(meaning, path.place, value));
   }
-  const listName = list?.path.place ?? "";
-  const lines = (list?.nodes ?? []).map(({ children }) =>
-    leavesOf(children).flatMap(({ path, value }) => {
-      const source = placeOf(`${listName}[].${path.place}`);
-      const meaning = dictionary.line(path, list?.path);
-      if (meaning !== undefined) return [foundAt(meaning, source, value)];
-      if (!isLineNumber(path.name)) unmapped.add(source);
-      return [];
-    }),
-  );
-  return { head, lines, unmapped: [...unmapped], issues: [] };
+  const inLines = list === undefined ? { lines: [], unmapped: [] } : linesFrom(list, dictionary);
+  return { head, lines: inLines.lines, unmapped: [...unmapped, ...inLines.unmapped], issues: [] };
+}
+
+/** @throws UnreadableSource where there are more than a document has */
+function countPlaces(nodes: readonly SourceNode[], above: SourcePath): void {
+  for (const node of nodes) countPlaces(node.children, above.below(node));
+}
+
+function linesFrom(list: Group, dictionary: Dictionary): Pick<Reading, "lines" | "unmapped"> {
+  const start = SourcePath.start();
+  // Bounded by the places of one source.
+  const unmapped = new Set<string>();
+  const placeInLine = once((path) => ({
+    source: placeOf(`${list.path.place}[].${path.place}`),
+    meaning: dictionary.line(path, list.path),
+    counts: isLineNumber(path.name),
+  }));
+  const lines = list.nodes.map(({ children }) => {
+    const line: FoundValue[] = [];
+    for (const { path, value } of leavesOf(children, start)) {
+      const { source, meaning, counts } = placeInLine(path);
+      if (meaning !== undefined) line.push(foundAt(meaning, source, value));
+      else if (!counts) unmapped.add(source);
+    }
+    return line;
+  });
+  return { lines, unmapped: [...unmapped] };
+}
+
+/** The answer of each place, which is asked for once. */
+function once<T>(ask: (path: SourcePath) => T): (path: SourcePath) => T {
+  // Bounded by the names of one source.
+  const known = new Map<SourcePath, { readonly answer: T }>();
+  return (path) => {
+    let found = known.get(path);
+    if (found === undefined) known.set(path, (found = { answer: ask(path) }));
+    return found.answer;
+  };
 }
 
 /**
  * Values with their paths.
+ * @param start  what the nodes stand in
  * @param without  nodes that are left out with what is in them. @default none
  * @param most  so many values are given. @default all
  */
 function leavesOf(
   nodes: readonly SourceNode[],
+  start: SourcePath,
   without: ReadonlySet<SourceNode> = new Set(),
   most = Infinity,
 ): readonly Leaf[] {
@@ -73,7 +107,7 @@ function leavesOf(
     if (node.value !== undefined && node.value !== "") leaves.push({ path, value: node.value });
     for (const child of node.children) walk(child, path);
   };
-  for (const node of nodes) walk(node, SourcePath.root);
+  for (const node of nodes) walk(node, start);
   return leaves;
 }
 
@@ -116,7 +150,7 @@ function groupsOf(roots: readonly SourceNode[]): readonly Group[] {
       walk(node.children, own);
     }
   };
-  walk(roots, emptyGroup(SourcePath.root));
+  walk(roots, emptyGroup(SourcePath.start()));
   return groups;
 }
 
@@ -126,11 +160,15 @@ function likeness({ path, nodes }: Group, dictionary: Dictionary): number {
   const isNamed = LINE_LISTS.has(nodes[0]?.folded ?? "");
   const isList = nodes.length > 1 || nodes[0]?.isListed === true;
   if ((!isNamed && !isList) || nodes.some(hasList)) return 0;
-  const meanings = nodes
-    .slice(0, LOOKED_AT)
-    .flatMap(({ children }) => leavesOf(children, undefined, LIMITS.mapper_line_members_max))
-    .flatMap((leaf) => dictionary.line(leaf.path, path)?.target ?? []);
-  const members = new Set(meanings);
+  const start = SourcePath.start();
+  const targetOf = once((place) => dictionary.line(place, path)?.target);
+  // Bounded by the names of members.
+  const members = new Set<string>();
+  for (const { children } of nodes.slice(0, LOOKED_AT))
+    for (const leaf of leavesOf(children, start, undefined, LIMITS.mapper_line_members_max)) {
+      const target = targetOf(leaf.path);
+      if (target !== undefined) members.add(target);
+    }
   const tells = [...members].filter((member) => TELLING.has(member)).length;
   if (tells === 0 || (!isNamed && tells < 2)) return 0;
   return members.size + (isNamed ? NAMED : 0);
@@ -138,6 +176,7 @@ function likeness({ path, nodes }: Group, dictionary: Dictionary): number {
 
 /** Whether nodes of one name stand in a node: it is then around the lines, not one of them. */
 function hasList({ children }: SourceNode): boolean {
+  if (children.length < 2) return false;
   const names = children.filter((child) => child.children.length > 0).map(({ name }) => name);
   return new Set(names).size < names.length;
 }
