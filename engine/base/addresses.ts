@@ -27,6 +27,12 @@ export function parseAddress(text: string): Address | undefined {
   return bytes !== undefined && isMapped(bytes) ? bytes.subarray(12) : bytes;
 }
 
+/**
+ * The address of a socket in the words of Node.js, which puts its interface behind one that is of a link alone:
+ * `fe80::1%eth0`.
+ */
+export const addressOfSocket = (text: string): Address | undefined => parseAddress(text.replace(/%.*$/s, ""));
+
 /** An address, or a network as `address/prefix`; bits of the address behind the prefix are ignored. */
 export function parseCidr(text: string): Cidr | undefined {
   const slash = text.indexOf("/");

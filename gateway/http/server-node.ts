@@ -3,7 +3,7 @@ import { createServer, STATUS_CODES } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 
-import { parseAddress } from "../../engine/base/addresses.js";
+import { addressOfSocket } from "../../engine/base/addresses.js";
 import type { Address } from "../../engine/base/addresses.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { Connections } from "./connections.js";
@@ -168,7 +168,7 @@ function headOf(request: IncomingMessage): Head {
   };
 }
 
-const peerOf = (socket: Socket): Address => parseAddress(socket.remoteAddress ?? "") ?? new Uint8Array(4);
+const peerOf = (socket: Socket): Address => addressOfSocket(socket.remoteAddress ?? "") ?? new Uint8Array(4);
 
 /** An error of node's parser: its code, and what it had read. */
 type ClientError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer };

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import {
   addressGroup,
   addressOfBytes,
+  addressOfSocket,
   formatAddress,
   hostsMeet,
   inCidr,
@@ -143,4 +144,15 @@ test.each([
   ["a.example", "b.example", false],
 ])("listeners on %s and %s meet on one port, in either order: %s", (a, b, meet) => {
   expect([hostsMeet(a, b), hostsMeet(b, a)]).toEqual([meet, meet]);
+});
+
+test.each([
+  ["fe80::1%eth0", "fe80::1"],
+  ["fe80::fc:ff:fe00:1%2", "fe80::fc:ff:fe00:1"],
+  ["::ffff:192.0.2.1", "192.0.2.1"],
+  ["2001:db8::1", "2001:db8::1"],
+  ["", undefined],
+])("the address of a socket that Node.js calls %s is %s: an interface is no part of it", (said, is) => {
+  const address = addressOfSocket(said);
+  expect(address && formatAddress(address)).toBe(is);
 });
