@@ -44,12 +44,26 @@ const NOTHING = new Uint8Array(0);
 /** Whether uws ends the connection with the answer, which it does for a `Connection` of as many letters as `close`. */
 const asksToEnd = (headers: HeaderList): boolean => headers.get("connection")?.length === "close".length;
 
+/** What the conversations of a listener share. */
+interface Turns {
+  /** Whether one more answer to a HEAD may leave its connection open. */
+  readonly headsOpen: () => boolean;
+  /**
+   * Whether one more request may be answered in this turn of the event loop. Beyond, its answer is pending, and uws
+   * ends the connection at its next request: of each of a thousand connections it would read as many as fit into 512 KB
+   * before anybody else has a turn.
+   */
+  readonly atOnce: () => boolean;
+}
+
 class UwsConversation extends Conversation {
   readonly #res: HttpResponse;
   /** The client asks that its connection ends with the answer. */
   readonly #isLast: boolean;
   /** Of a HEAD: whether its answer may leave the connection open. */
   readonly #mayStayOpen: (() => boolean) | undefined;
+  /** Whether one more answer may be written in this turn of the event loop. */
+  readonly #mayBeAtOnce: () => boolean;
   /** False once `res` has ended or aborted and must not be touched. */
   #live = true;
   /** True while uws is calling us: what we write then is collected into one packet without a cork of ours. */
@@ -58,10 +72,10 @@ class UwsConversation extends Conversation {
   /** Octets of the body since it was read in a turn of its own. */
   #sinceTurn = 0;
 
-  /** @param headsOpen  whether one more answer to a HEAD may leave its connection open */
-  constructor(shared: Load, pipelined: PipelineRequest, res: HttpResponse, head: Head, headsOpen: () => boolean) {
+  constructor(shared: Load, pipelined: PipelineRequest, res: HttpResponse, head: Head, { headsOpen, atOnce }: Turns) {
     super(shared, pipelined);
     this.#res = res;
+    this.#mayBeAtOnce = atOnce;
     this.#isLast = asksToEnd(head.headers);
     this.#mayStayOpen = head.method === "HEAD" ? headsOpen : undefined;
     res.onAborted(() => {
@@ -123,11 +137,18 @@ class UwsConversation extends Conversation {
       setImmediate(() => {
         if (this.#live) this.#writeLast(answer);
       });
-    else if (this.#isCorked) this.#writeCorked(answer);
-    else
-      this.#res.cork(() => {
-        this.#writeCorked(answer);
+    else if (!this.#mayBeAtOnce())
+      setImmediate(() => {
+        if (this.#live) this.#writeOutside(answer);
       });
+    else if (this.#isCorked) this.#writeCorked(answer);
+    else this.#writeOutside(answer);
+  }
+
+  #writeOutside(answer: Outgoing): void {
+    this.#res.cork(() => {
+      this.#writeCorked(answer);
+    });
   }
 
   #writeCorked(answer: Outgoing): void {
@@ -250,6 +271,19 @@ function headOf(res: HttpResponse, req: HttpRequest): Head {
   };
 }
 
+/** Says yes so many times in a turn of the event loop; up to a sixteenth of them may have been said in earlier ones. */
+function perTurn(most: number): () => boolean {
+  let count = 0;
+  return () => {
+    // Most turns answer a few, which is not worth a callback at their end.
+    if (++count === most / 16)
+      setImmediate(() => {
+        count = 0;
+      });
+    return count <= most;
+  };
+}
+
 /** @throws Error when the binary does not load or the port is taken */
 export async function listenUws(options: ServerOptions, shared: Load): Promise<Listener> {
   const uws = loadUws();
@@ -270,10 +304,13 @@ export async function listenUws(options: ServerOptions, shared: Load): Promise<L
     const mayStay = connections.opened(addressOfBytes(new Uint8Array(res.getRemoteAddress())));
     if (!mayStay || connections.open > shared.limits.connections_max) res.close();
   });
-  const headsOpen = perSecond(LIMITS.head_answers_open_per_s, options.monotonic);
+  const turns: Turns = {
+    headsOpen: perSecond(LIMITS.head_answers_open_per_s, options.monotonic),
+    atOnce: perTurn(LIMITS.answers_per_turn_max),
+  };
   app.any("/*", (res, req) => {
     const head = headOf(res, req);
-    const conversation = new UwsConversation(shared, options.onRequest(head), res, head, headsOpen);
+    const conversation = new UwsConversation(shared, options.onRequest(head), res, head, turns);
     if (conversation.open(framingOf(head, shared.limits))) conversation.readBody();
     conversation.handlerReturns();
   });

@@ -60,6 +60,25 @@ describe.each(serverForms)("the %s form", (form) => {
     },
   );
 
+  test.runIf(form === "uws")(
+    "one packet of requests holds up the event loop for no more answers than a turn has",
+    async () => {
+      const gateway = await startGateway(form, rows, { ports: { clock: fakeClock() } });
+      let ended = false;
+      const client = new WireClient(gateway.port).send(`${get("small")}\r\n`.repeat(5 * LIMITS.answers_per_turn_max));
+      void client.closed().then(() => {
+        ended = true;
+      });
+      let answers = 0;
+      while (!ended && (await client.answer()) !== undefined) answers++;
+      expect(ended).toBe(true);
+      expect(answers).toBeGreaterThan(0);
+      expect(answers).toBeLessThan(5 * LIMITS.answers_per_turn_max);
+      expect((await wire(gateway.port, `${get("small")}\r\n`))?.status).toBe(200);
+      await gateway.stop();
+    },
+  );
+
   test("a client that takes no answer has no more of them made than its connection holds, and the connection ends", async () => {
     answered = 0;
     const gateway = await startGateway(form, rows, { limits: { request_idle_ms: 500 } });
