@@ -83,9 +83,11 @@ function readVat(item: Members, context: LineContext): LineVat {
   const code = item.code("vatCategoryCode", CATEGORIES);
   const treatment = item.code("taxTreatment", TAX_TREATMENTS);
   if (code !== undefined && treatment !== undefined && code !== treatment) item.fails("taxTreatment", "JSON-CODE");
+  // What is no rate has been told so; whether it is zero nobody knows.
+  if (percent === undefined && item.value("vatRate") !== undefined) return { category: code ?? treatment ?? "S", rate };
   const category = code ?? treatment ?? (rate === "0" ? undefined : "S");
   if (category === undefined) {
-    if (item.value("vatRate") === undefined) item.fails("vatRate", "JSON-MISSING");
+    if (percent === undefined) item.fails("vatRate", "JSON-MISSING");
     else item.fails("vatCategoryCode", "JSON-VAT-ZERO");
   } else if ((category === "S") === (rate === "0")) item.fails("vatRate", "JSON-VAT-CATEGORY");
   else if (category === "S") checkRate(item, rate, context);

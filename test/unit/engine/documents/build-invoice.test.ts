@@ -190,6 +190,19 @@ describe("what cannot be is refused with the name of the member", () => {
     expect(problems).toContain("items[0].vatRate JSON-VAT-SELLER");
   });
 
+  test.each(["23 %", "23,0", "120", "x"])(
+    "a rate that cannot be read, %s, is told as that and as nothing else",
+    (vatRate) => {
+      const told = (more: object): unknown => build({ items: [{ ...ITEM, vatRate, ...more }] }).problems;
+      const unreadable = [`items[0].vatRate JSON-${vatRate === "120" ? "PERCENT" : "NUMBER"}`];
+      expect([told({}), told({ vatCategoryCode: "S" }), told({ taxTreatment: "standard" })]).toEqual([
+        unreadable,
+        unreadable,
+        unreadable,
+      ]);
+    },
+  );
+
   test("what is no object is refused", () => {
     for (const value of [null, 1, "x", []])
       expect(buildInvoice(value, OWN_FIRM).problems).toMatchObject([{ field: "document", ruleId: "JSON-OBJECT" }]);
