@@ -1,9 +1,12 @@
-/** Databases of an encoding that lacks letters: a cluster that was made under LANG=C has such ones by default. */
+/**
+ * Databases that no start is made on: those of an encoding that lacks letters, as a cluster that was made under LANG=C
+ * has by default, and those whose operator, or DATABASE_URL, has transactions begin in another isolation than ours.
+ */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
-import { migrate, requireMigrated } from "../../../engine/storage/migrate.js";
+import { migrate, MigrationError, requireMigrated } from "../../../engine/storage/migrate.js";
 import { openSql } from "../../../engine/storage/sql.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
@@ -61,3 +64,28 @@ test("a database of another encoding that was begun is served as before: its ope
   await migrate({ url, clock: systemClock });
   await requireMigrated({ url });
 });
+
+const refusesBoth = async (url: string, told: RegExp): Promise<void> => {
+  for (const start of [() => requireMigrated({ url }), () => migrate({ url, clock: systemClock })]) {
+    const refused = await start().catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(MigrationError);
+    expect(refused).toMatchObject({ passing: false, message: expect.stringMatching(told) as unknown });
+  }
+};
+
+test.each(["serializable", "repeatable read"])(
+  "a database whose transactions begin as %s is not started on, whoever says so, and the sentence has the command that ends it",
+  async (isolation) => {
+    const told = new RegExp(
+      `begin as ${isolation}, .*; run alter role \\w+ in database \\w+ set default_transaction_isolation = 'read committed', `,
+      "u",
+    );
+    const set = await databaseIn("UTF8");
+    const name = new URL(set).pathname.slice(1);
+    await db.sql.unsafe(`alter database ${name} set default_transaction_isolation = '${isolation}'`);
+    await refusesBoth(set, told);
+    const url = new URL(db.url);
+    url.searchParams.set("default_transaction_isolation", isolation);
+    await refusesBoth(url.href, told);
+  },
+);
