@@ -158,6 +158,37 @@ const ENCODING = "UTF8";
 const ISOLATION = "read committed";
 
 /**
+ * Settings that our connections ask for, and that a pooler in between drops, or DATABASE_URL says otherwise. Such
+ * engines started, and stood in the way of their own deliveries, or answered 202 for what a loss of power takes.
+ * @source docs/deploy.md, A pooler
+ */
+const ASKED_FOR: readonly {
+  readonly name: string;
+  readonly set: string;
+  readonly isAsGood: (value: string) => boolean;
+}[] = [
+  { name: "enable_seqscan", set: "off", isAsGood: (value) => value === "off" },
+  { name: "jit", set: "off", isAsGood: (value) => value === "off" },
+  { name: "lock_timeout", set: "'2s'", isAsGood: (value) => value !== "0" },
+  // What waits for standbys as well is as good.
+  { name: "synchronous_commit", set: "on", isAsGood: (value) => value !== "off" },
+];
+
+/** @throws MigrationError that names what is otherwise, and the commands that end it */
+async function checkSettings(sql: Sql): Promise<void> {
+  const rows = await sql<{ readonly name: string; readonly setting: string }[]>`
+    select name, setting from pg_settings where name = any (${ASKED_FOR.map(({ name }) => name)})`;
+  const found = new Map(rows.map(({ name, setting }) => [name, setting]));
+  const wrong = ASKED_FOR.filter(({ name, isAsGood }) => !isAsGood(found.get(name) ?? ""));
+  if (wrong.length === 0) return;
+  const are = wrong.map(({ name }) => `${name} = ${found.get(name) ?? "nobody knows what"}`).join(", ");
+  const commands = wrong.map(({ name, set }) => `alter role USER in database NAME set ${name} = ${set};`).join(" ");
+  throw new MigrationError(
+    `Connections to this database have ${are}, which is not what they ask for: a pooler drops it, or DATABASE_URL says otherwise. Run ${commands} (docs/deploy.md, A pooler), and take it out of DATABASE_URL.`,
+  );
+}
+
+/**
  * A database of another encoding takes most documents and fails at the first name that it has no letters for. One that
  * was begun is served all the same, because whoever has it can move only while he is served; `kurier doctor` tells him.
  */
@@ -175,6 +206,7 @@ async function checkServer(sql: Sql): Promise<void> {
       `Transactions of this database begin as ${row?.isolation ?? "nobody knows what"}, in which much that is done side by side fails; run alter role USER in database NAME set default_transaction_isolation = '${ISOLATION}', and take it out of DATABASE_URL.`,
     );
   }
+  await checkSettings(sql);
   if (row?.encoding !== ENCODING && (await readApplied(sql)).length === 0) {
     throw new MigrationError(
       // With the locale, for that of a server made under LATIN2 takes no other encoding than its own.

@@ -56,6 +56,12 @@ interface Turns {
   readonly atOnce: () => boolean;
 }
 
+/** A request as uws has it, and the copy of its head. */
+interface Arrived {
+  readonly res: HttpResponse;
+  readonly head: Head;
+}
+
 class UwsConversation extends Conversation {
   readonly #res: HttpResponse;
   /** The client asks that its connection ends with the answer. */
@@ -72,7 +78,7 @@ class UwsConversation extends Conversation {
   /** Octets of the body since it was read in a turn of its own. */
   #sinceTurn = 0;
 
-  constructor(shared: Load, pipelined: PipelineRequest, res: HttpResponse, head: Head, { headsOpen, atOnce }: Turns) {
+  constructor(shared: Load, pipelined: PipelineRequest, { res, head }: Arrived, { headsOpen, atOnce }: Turns) {
     super(shared, pipelined);
     this.#res = res;
     this.#mayBeAtOnce = atOnce;
@@ -310,7 +316,7 @@ export async function listenUws(options: ServerOptions, shared: Load): Promise<L
   };
   app.any("/*", (res, req) => {
     const head = headOf(res, req);
-    const conversation = new UwsConversation(shared, options.onRequest(head), res, head, turns);
+    const conversation = new UwsConversation(shared, options.onRequest(head), { res, head }, turns);
     if (conversation.open(framingOf(head, shared.limits))) conversation.readBody();
     conversation.handlerReturns();
   });

@@ -1,6 +1,6 @@
 /**
  * Databases that no start is made on: those of an encoding that lacks letters, as a cluster that was made under LANG=C
- * has by default, and those whose operator, or DATABASE_URL, has transactions begin in another isolation than ours.
+ * has by default, and those whose operator, or DATABASE_URL, says otherwise than our connections how statements run.
  */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -89,3 +89,27 @@ test.each(["serializable", "repeatable read"])(
     await refusesBoth(url.href, told);
   },
 );
+
+test.each([
+  ["enable_seqscan", "on", "off"],
+  ["jit", "on", "off"],
+  ["lock_timeout", "0", "'2s'"],
+  ["synchronous_commit", "off", "on"],
+])(
+  "a database whose connections have %s = %s is not started on, and the sentence has the command that ends it",
+  async (name, value, ours) => {
+    const url = new URL(db.url);
+    url.searchParams.set(name, value);
+    await refusesBoth(
+      url.href,
+      new RegExp(`have ${name} = ${value}, .* alter role USER in database NAME set ${name} = ${ours}; `, "u"),
+    );
+  },
+);
+
+test("a database whose commits wait for standbys as well is started on", async () => {
+  const url = new URL(await databaseIn("UTF8"));
+  url.searchParams.set("synchronous_commit", "remote_apply");
+  await migrate({ url: url.href, clock: systemClock });
+  await requireMigrated({ url: url.href });
+});

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { MigrationError, requireMigrated } from "../../../engine/storage/migrate.js";
 import { openSql, untilAnswered } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { databaseErrorOf } from "../../../engine/storage/unusable.js";
@@ -85,6 +86,19 @@ describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBo
       select current_setting('enable_seqscan') as seqscan, current_setting('jit') as jit`;
     await behind.end({ timeout: 1 });
     expect(row).toEqual({ seqscan: "off", jit: "off" });
+  });
+
+  test("behind PgBouncer nothing starts where the role lacks what the pooler drops, and the sentence says what it lacks", async () => {
+    await sql`create database bare`;
+    const bare = new URL(server.url);
+    bare.pathname = "/bare";
+    const dropping = await startPgBouncer(program ?? "", bare.href, { ignore_startup_parameters: IGNORED });
+    const told: unknown = await requireMigrated({ url: `${dropping.url}${ASKED}` }).catch((error: unknown) => error);
+    await dropping.stop();
+    expect(told).toBeInstanceOf(MigrationError);
+    expect((told as MigrationError).message).toMatch(
+      /^Connections to this database have enable_seqscan = on, jit = on, lock_timeout = 0, which is not what they ask for: a pooler drops it, /,
+    );
   });
 
   test("behind PgBouncer a statement that is asked for on a connection where another is under way is answered", async () => {

@@ -57,23 +57,23 @@ function countPlaces(nodes: readonly SourceNode[], above: SourcePath): void {
 
 function linesFrom(list: Group, dictionary: Dictionary): Pick<Reading, "lines" | "unmapped"> {
   const start = SourcePath.start();
-  // Bounded by the places of one source.
-  const unmapped = new Set<string>();
   const placeInLine = once((path) => ({
     source: placeOf(`${list.path.place}[].${path.place}`),
     meaning: dictionary.line(path, list.path),
     counts: isLineNumber(path.name),
   }));
-  const lines = list.nodes.map(({ children }) => {
+  const nameless = new Set<string>();
+  const lines: FoundValue[][] = [];
+  for (const { children } of list.nodes) {
     const line: FoundValue[] = [];
+    lines.push(line);
     for (const { path, value } of leavesOf(children, start)) {
       const { source, meaning, counts } = placeInLine(path);
       if (meaning !== undefined) line.push(foundAt(meaning, source, value));
-      else if (!counts) unmapped.add(source);
+      else if (!counts) nameless.add(source);
     }
-    return line;
-  });
-  return { lines, unmapped: [...unmapped] };
+  }
+  return { lines, unmapped: [...nameless] };
 }
 
 /** The answer of each place, which is asked for once. */
