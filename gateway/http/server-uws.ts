@@ -222,20 +222,23 @@ class UwsConversation extends Conversation {
   /** One octet more is promised than there is, so that uws holds the answer to be pending until we close. */
   #pushLast(bytes: Uint8Array): void {
     const res = this.#res;
-    if (bytes.length > 0)
-      res.cork(() => {
-        res.tryEnd(bytes.subarray(res.getWriteOffset()), bytes.length + 1);
-      });
-    if (res.getWriteOffset() === bytes.length) {
+    const push = (): void => {
+      if (bytes.length > 0) res.tryEnd(bytes.subarray(res.getWriteOffset()), bytes.length + 1);
+    };
+    const end = (): void => {
       this.destroy();
       this.left();
+    };
+    res.cork(push);
+    if (res.getWriteOffset() === bytes.length) {
+      end();
       return;
     }
     this.leavesInPieces();
     res.onWritable(() => {
-      setImmediate(() => {
-        if (this.#live) this.#pushLast(bytes);
-      });
+      // Without a cork, which would take what the system does not, and lose it as the connection is closed.
+      push();
+      if (res.getWriteOffset() === bytes.length) setImmediate(end);
       return true;
     });
   }
