@@ -74,7 +74,11 @@ function onDataDir(path: string, act: () => void): void {
 const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error ? String(error.code) : undefined;
 
-const isTaken = (error: unknown): boolean => codeOf(error) === "EEXIST";
+/**
+ * Whether somebody else was at the lock: one has it, or, where process ids repeat as in two containers, one who starts
+ * at the same moment has taken the draft of the same name.
+ */
+const isMet = (error: unknown): boolean => ["EEXIST", "ENOENT"].includes(codeOf(error) ?? "");
 
 /** What a file system answers that has no second name for a file; the file itself could be written. */
 const WITHOUT_LINKS: readonly unknown[] = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
@@ -113,7 +117,7 @@ export function claimDataDir(dataDir: string): DataDir {
         },
       };
     } catch (error) {
-      if (!isTaken(error)) throw unlockable(path, error);
+      if (!isMet(error)) throw unlockable(path, error);
       const found = readIfThere(lock);
       if (found !== undefined && isLive(found)) {
         throw new EmbeddedError(

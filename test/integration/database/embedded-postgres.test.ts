@@ -335,6 +335,23 @@ describe("the data directory", () => {
     }
   });
 
+  test("two that start at once with the same process id, as in two containers, are never told that the directory is not there", () => {
+    const dataDir = newDataDir();
+    const { linkSync } = fs;
+    vi.spyOn(fs, "linkSync").mockImplementationOnce((draft, lock) => {
+      rmSync(draft);
+      linkSync(draft, lock);
+    });
+    syncBuiltinESMExports();
+    try {
+      claimDataDir(dataDir).release();
+      expect(readdirSync(dataDir)).toEqual([]);
+    } finally {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    }
+  });
+
   test("the data directory is taken over from an engine that was killed, also when its process id was given to somebody else", () => {
     const dataDir = newDataDir();
     const dead = spawnSync("true").pid;
