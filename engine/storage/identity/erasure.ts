@@ -81,9 +81,10 @@ export async function eraseFirmRows(sql: Sql, firmId: FirmId): Promise<number> {
  */
 export async function forgetStatistics(sql: Sql): Promise<void> {
   await sql`
-    analyze (skip_locked) firm, participant, participant_capability, person, membership, api_key, firm_binding,
-      consent_offer, onboarding_request, pfs_confirmation, registration, registration_operation,
-      white_label_customer, white_label_operation, white_label_participant, webhook_subscription, webhook_endpoint,
-      webhook_delivery, box_item, document, document_event, document_mark, received_document, inbound_status,
-      service_message, exchange`;
+    analyze (skip_locked) firm, participant, participant_capability, person, sign_in, sign_in_place, membership,
+      api_key, firm_binding, consent_offer, onboarding_request, onboarding_history, pfs_confirmation, registration,
+      registration_operation, white_label_customer, white_label_operation, white_label_participant,
+      webhook_subscription, webhook_endpoint, webhook_delivery, webhook_attempt, box_item, box_event, document,
+      document_attempt, document_event, document_history, document_mark, received_document, inbound_status,
+      service_message, service_attempt, exchange`;
 }

@@ -292,15 +292,33 @@ test("what Postgres keeps of columns to plan with says nothing of a firm that is
       ...{ id: randomUUID(), firm_id: of, status: "send_failed", door: "enterprise", erp_document_id },
       ...{ sbdh_instance_id: randomUUID(), sender: of === id ? `0245:${dic}` : "0245:2120007776" },
     });
+  const digestOf = (address: string): Buffer => createHash("sha256").update(`address:${address}`).digest();
+  for (const address of [email, "others@forgotten.example"])
+    await rows.add("sign_in_place", now, { address_sha256: digestOf(address) });
+  for (const [of, path] of [
+    [id, "attempted"],
+    [otherId, "others-attempted"],
+  ] as const) {
+    const [{ subscription } = {}] = await db.sql<{ readonly subscription: string }[]>`
+      select id as subscription from webhook_subscription where firm_id = ${of} order by created_at desc limit 1`;
+    const delivery = { id: randomUUID(), subscription_id: subscription, status: "SUCCESS", settled_at: new Date(now) };
+    await rows.add("webhook_delivery", now, { ...delivery, firm_id: of, event: "document.delivered" });
+    await rows.add("webhook_attempt", now, {
+      ...{ delivery_id: delivery.id, endpoint: `${HOOK}/${path}`, outcome: "SUCCESS", completed_at: new Date(now) },
+    });
+  }
   await db.sql`analyze`;
   const said = async (): Promise<string[]> => {
     const [row] = await db.sql<{ readonly all: string }[]>`
       select string_agg(concat(most_common_vals::text, histogram_bounds::text), ' ') as all from pg_stats
       where schemaname = 'public' and tablename <> 'audit_entry'`;
-    const words = [dic, "Firm of the statistics", email, `${HOOK}/statistics`, "id-of-statistics"];
+    const words = [
+      ...[dic, "Firm of the statistics", email, `${HOOK}/statistics`, "id-of-statistics"],
+      ...[`${HOOK}/attempted`, digestOf(email).toString("hex")],
+    ];
     return words.filter((word) => row?.all.includes(word) === true);
   };
-  expect(await said()).toHaveLength(5);
+  expect(await said()).toHaveLength(7);
   expect((await erase(id)).closure).toBe("closed");
   expect(await said()).toEqual([]);
 });
