@@ -2,21 +2,28 @@
  * Statements of the meter and of the sums that it keeps. Months are those of Europe/Bratislava, named by their first
  * day.
  */
+import type postgres from "postgres";
+
 import type { FirmId, IntegratorId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
 
 /** A month by its first day: `2027-01-01`. */
 type FirstOfMonth = string;
 
+/** Not later than by the database's clock: a node's may be years ahead, and what is passed over is not read again. */
+const byBothClocks = (sql: Sql, keptSince: FirstOfMonth): postgres.PendingQuery<postgres.Row[]> => sql`
+  least(${keptSince}::date, (billing_month(now()) - make_interval(months => ${LIMITS.metered_kept_months}))::date)`;
+
 /**
  * Counts the next events of the feed.
  * @param batch  rows that are read at most, of each direction
- * @param keptSince  events of earlier months are not counted any more
+ * @param keptSince  events of earlier months are not counted any more, unless the database's clock says otherwise
  * @returns how many were read; 0 when there is nothing new, or another node is at it
  */
 export async function meterEvents(sql: Sql, batch: number, keptSince: FirstOfMonth): Promise<number> {
   const rows = await sql<{ readonly read: number }[]>`
-    select meter_events(${batch}, ${keptSince}::date) as read`;
+    select meter_events(${batch}, ${byBothClocks(sql, keptSince)}) as read`;
   return rows[0]?.read ?? 0;
 }
 
@@ -25,11 +32,11 @@ export async function recountUsage(sql: Sql, firmId: FirmId, keptSince: FirstOfM
   await sql`select recount_usage(${firmId}, ${keptSince}::date)`;
 }
 
-/** Deletes proofs of months that are over for long. @returns how many rows went */
+/** Deletes proofs of months that are over for long, by both clocks. @returns how many rows went */
 export async function pruneMetered(sql: Sql, before: FirstOfMonth, limit: number): Promise<number> {
   const result = await sql`
     delete from metered_event where event_id in (
-      select event_id from metered_event where month < ${before}::date order by month limit ${limit})`;
+      select event_id from metered_event where month < ${byBothClocks(sql, before)} order by month limit ${limit})`;
   return result.count;
 }
 

@@ -12,8 +12,9 @@ import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { readFirmLicence, readIntegratorLicence } from "../../../engine/billing/licences.js";
 import { meterAll, rebuildUsage, startMeter } from "../../../engine/billing/meter.js";
+import { firstDayBefore } from "../../../engine/billing/months.js";
 import { openSql } from "../../../engine/storage/sql.js";
-import { listUsage, meterEvents, recountUsage } from "../../../engine/storage/billing/usage.js";
+import { listUsage, meterEvents, pruneMetered, recountUsage } from "../../../engine/storage/billing/usage.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { eraseFirm } from "../../../engine/identity/erasure.js";
 import { createIntegrator, bindFirm } from "../../../engine/identity/firms.js";
@@ -321,8 +322,36 @@ describe("a firm that is erased", () => {
   });
 });
 
+test("a node whose clock is years ahead counts what is delivered, and keeps the proofs of what was", async () => {
+  const lives = [1, 2].map((n) => ({
+    ...{ id: randomUUID(), firm: 0, kinds: LIVES[0] ?? [], deliveredAt: systemClock.now() - n * 60_000 },
+  }));
+  const [before, after] = [lives.slice(0, 1), lives.slice(1)];
+  await writeLives(before);
+  await expectMetered(before, []);
+  const ahead = fakeClock(systemClock.now() + 5 * 366 * 86_400_000);
+  const place = async (): Promise<string | undefined> => {
+    const [row] = await db.sql<{ readonly at: string }[]>`
+      select concat(transaction_id, ' ', position) as at from feed_consumer where name = 'meter'`;
+    return row?.at;
+  };
+  const begun = await place();
+  await writeLives(after);
+  await eventually("the meter has read", async () => {
+    await meterAll({ sql: db.sql, clock: ahead });
+    return (await place()) !== begun;
+  });
+  expect(await metered()).toEqual(recount(lives, []));
+  expect(await pruneMetered(db.sql, firstDayBefore(ahead.now(), LIMITS.metered_kept_months), 10)).toBe(0);
+});
+
 test("the meter counts by itself, and documents of months that are over for long are counted no more", async () => {
-  const old = { id: randomUUID(), firm: 0, kinds: LIVES[0] ?? [], deliveredAt: NOW - 30 * 31 * 86_400_000 };
+  const old = {
+    id: randomUUID(),
+    firm: 0,
+    kinds: LIVES[0] ?? [],
+    deliveredAt: systemClock.now() - 30 * 31 * 86_400_000,
+  };
   const fresh = { id: randomUUID(), firm: 0, kinds: LIVES[0] ?? [], deliveredAt: NOW };
   const meter = startMeter({ sql: db.sql, clock, log: silentLog });
   await writeLives([old, fresh]);
