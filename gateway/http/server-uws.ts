@@ -35,9 +35,12 @@ const statusLine = (status: number): string => statusLines.get(status) ?? String
 const FOR_ALL = "nosniff\r\nReferrer-Policy: no-referrer";
 const UNCACHED = "\r\nCache-Control: no-store";
 const KEPT = `\r\nConnection: keep-alive\r\nKeep-Alive: ${keepAlive}`;
+const ENDED = "\r\nConnection: close";
 const TAILS = {
   kept: { cached: `${FOR_ALL}${KEPT}`, uncached: `${FOR_ALL}${UNCACHED}${KEPT}` },
-  ending: { cached: FOR_ALL, uncached: `${FOR_ALL}${UNCACHED}` },
+  ended: { cached: `${FOR_ALL}${ENDED}`, uncached: `${FOR_ALL}${UNCACHED}${ENDED}` },
+  /** The answer says it itself. */
+  unsaid: { cached: FOR_ALL, uncached: `${FOR_ALL}${UNCACHED}` },
 } as const;
 const NOTHING = new Uint8Array(0);
 
@@ -159,7 +162,7 @@ class UwsConversation extends Conversation {
 
   #writeCorked(answer: Outgoing): void {
     const res = this.#res;
-    this.#writeHead(answer, this.#isLast ? "ending" : "kept");
+    this.#writeHead(answer, this.#isLast ? "ended" : "kept");
     if (this.#mayStayOpen !== undefined || answer.status === 204) {
       this.#live = false;
       // Without arguments: with a length the binding never ends the response (20.51), and undefined becomes 2^63.
@@ -210,7 +213,7 @@ class UwsConversation extends Conversation {
     const res = this.#res;
     const bytes = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
     res.cork(() => {
-      this.#writeHead(answer, "ending");
+      this.#writeHead(answer, "unsaid");
       if (bytes.length > 0) {
         res.writeHeader("Connection", "close");
         res.tryEnd("", bytes.length);
