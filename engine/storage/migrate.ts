@@ -157,6 +157,9 @@ const ENCODING = "UTF8";
  */
 const ISOLATION = "read committed";
 
+/** A pooler keeps its sessions for up to an hour, and they keep what the role had when they began. */
+const ANEW = "and RECONNECT at the console of a PgBouncer in between";
+
 /**
  * Settings that our connections ask for, and that a pooler in between drops, or DATABASE_URL says otherwise. Such
  * engines started, and stood in the way of their own deliveries, or answered 202 for what a loss of power takes.
@@ -184,7 +187,7 @@ async function checkSettings(sql: Sql): Promise<void> {
   const are = wrong.map(({ name }) => `${name} = ${found.get(name) ?? "nobody knows what"}`).join(", ");
   const commands = wrong.map(({ name, set }) => `alter role USER in database NAME set ${name} = ${set};`).join(" ");
   throw new MigrationError(
-    `Connections to this database have ${are}, which is not what they ask for: a pooler drops it, or DATABASE_URL says otherwise. Run ${commands} (docs/deploy.md, A pooler), and take it out of DATABASE_URL.`,
+    `Connections to this database have ${are}, which is not what they ask for: a pooler drops it, or DATABASE_URL says otherwise. Run ${commands} ${ANEW} (docs/deploy.md, A pooler), and take it out of DATABASE_URL.`,
   );
 }
 
@@ -203,7 +206,7 @@ async function checkServer(sql: Sql): Promise<void> {
   }
   if (row?.isolation !== ISOLATION) {
     throw new MigrationError(
-      `Transactions of this database begin as ${row?.isolation ?? "nobody knows what"}, in which much that is done side by side fails; run alter role USER in database NAME set default_transaction_isolation = '${ISOLATION}', and take it out of DATABASE_URL.`,
+      `Transactions of this database begin as ${row?.isolation ?? "nobody knows what"}, in which much that is done side by side fails; run alter role USER in database NAME set default_transaction_isolation = '${ISOLATION}', ${ANEW}, and take it out of DATABASE_URL.`,
     );
   }
   await checkSettings(sql);

@@ -101,6 +101,28 @@ describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBo
     );
   });
 
+  test("what the role is told holds behind PgBouncer once it has begun its sessions anew, as the sentence says", async () => {
+    await sql`create database told`;
+    const place = new URL(server.url);
+    place.pathname = "/told";
+    const dropping = await startPgBouncer(program ?? "", place.href, {
+      ignore_startup_parameters: IGNORED,
+      admin_users: place.username,
+    });
+    const refusal = async (): Promise<string> =>
+      requireMigrated({ url: `${dropping.url}${ASKED}` }).then(String, String);
+    expect(await refusal()).toMatch(/; and RECONNECT at the console of a PgBouncer in between \(docs\/deploy.md, /);
+    for (const line of ALTER_ROLE) await sql.unsafe(line.replace("database kurier", "database told"));
+    expect(await refusal()).toMatch(/have enable_seqscan = on, /);
+    const commands = new URL(`${dropping.url}${ASKED}`);
+    commands.pathname = "/pgbouncer";
+    const admin = openSql({ url: commands.href, name: "test", connections: 1 });
+    await admin.unsafe("RECONNECT").simple();
+    await admin.end({ timeout: 1 });
+    expect(await refusal()).toMatch(/The schema lacks/);
+    await dropping.stop();
+  });
+
   test("behind PgBouncer a statement that is asked for on a connection where another is under way is answered", async () => {
     const one = openSql({ url: `${pooler.url}${ASKED}`, name: "test", connections: 1 });
     await one`select 1`;
