@@ -286,9 +286,10 @@ function headOf(res: HttpResponse, req: HttpRequest): Head {
 /** Says yes so many times in a turn of the event loop; up to a sixteenth of them may have been said in earlier ones. */
 function perTurn(most: number): () => boolean {
   let count = 0;
+  const many = Math.ceil(most / 16);
   return () => {
     // Most turns answer a few, which is not worth a callback at their end.
-    if (++count === most / 16)
+    if (++count === many)
       setImmediate(() => {
         count = 0;
       });

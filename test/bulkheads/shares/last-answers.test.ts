@@ -2,19 +2,37 @@
  * Goal: an answer behind which its connection ends reaches a client whose system takes little at a time, and is not held
  * for one who hardly takes any. Method: a model of how uWebSockets.js corks, since no system here has buffers as small.
  */
-import { expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
 import { LIMITS } from "../../../engine/base/limits.js";
-import { Load } from "../../../gateway/http/conversation.js";
-import { listenUws } from "../../../gateway/http/server-uws.js";
+import type { Load } from "../../../gateway/http/conversation.js";
+import type { listenUws } from "../../../gateway/http/server-uws.js";
 import type { HttpRequest, HttpResponse, ListenSocket, Uws } from "../../../gateway/http/uws-binding.js";
 
 const CORK_BYTES = 16 * 1024;
 const BODY = "x".repeat(95_000);
 const ROOM = 10_000;
 
-const binding = vi.hoisted(() => ({ uws: undefined as unknown }));
-vi.mock("../../../gateway/http/uws-binding.js", () => ({ loadUws: () => binding.uws }));
+const BINDING = "../../../gateway/http/uws-binding.js";
+
+const binding: { uws?: Uws } = {};
+/** The listener over the model, made anew: other files of this process have it over the real binding. */
+let modelled: {
+  readonly Load: typeof Load;
+  readonly listenUws: typeof listenUws;
+};
+beforeAll(async () => {
+  vi.resetModules();
+  vi.doMock(BINDING, () => ({ loadUws: () => binding.uws }));
+  modelled = {
+    ...{ Load: (await import("../../../gateway/http/conversation.js")).Load },
+    ...{ listenUws: (await import("../../../gateway/http/server-uws.js")).listenUws },
+  };
+});
+afterAll(() => {
+  vi.doUnmock(BINDING);
+  vi.resetModules();
+});
 
 /** One connection: what is written goes to the cork while there is one, else to a system that has room for so much. */
 function connection() {
@@ -94,13 +112,13 @@ async function lastAnswer() {
     LIBUS_LISTEN_EXCLUSIVE_PORT: 1,
   };
   binding.uws = uws;
-  const load = new Load({ ...LIMITS, connections_max: 10 }, () => monotonic, true);
+  const load = new modelled.Load({ ...LIMITS, connections_max: 10 }, () => monotonic, true);
   const outgoing = { status: 200, requestId: "r", contentType: undefined, headers: undefined, body: BODY };
   const request = {
     ...({ share: "api", addressGroup: "a", holder: "k", bodyBytesMax: 0, readsBody: true } as const),
     ...{ begin: () => undefined, finish: () => outgoing, refuse: () => outgoing, abandon: () => undefined },
   };
-  await listenUws({ host: "h", port: 1, monotonic: () => monotonic, onRequest: () => request }, load);
+  await modelled.listenUws({ host: "h", port: 1, monotonic: () => monotonic, onRequest: () => request }, load);
   load.draining = true;
   const { res, state, turn } = connection();
   serve?.(res, {
