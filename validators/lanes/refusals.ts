@@ -37,12 +37,12 @@ class RefusedThread extends EventEmitter {
 }
 
 let isToldLater = false;
-let isInstalled = false;
+let ours: typeof workerThreads.Worker | undefined;
 
+/** Puts ours around what asks for threads, once, or again where somebody has put another in its place. */
 function install(): void {
-  if (isInstalled) return;
-  isInstalled = true;
-  const Worker = new Proxy(workerThreads.Worker, {
+  if (workerThreads.Worker === ours) return;
+  ours = new Proxy(workerThreads.Worker, {
     construct: (target, args, newTarget): object => {
       try {
         return Reflect.construct(target, args, newTarget) as object;
@@ -53,7 +53,7 @@ function install(): void {
     },
   });
   // The module as Piscina has it: what others import by name stays as it is.
-  Object.assign(workerThreads, { Worker });
+  Object.assign(workerThreads, { Worker: ours });
 }
 
 /**
