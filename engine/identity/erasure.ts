@@ -55,8 +55,9 @@ export async function eraseFirm(
   // What came meanwhile is sealed under the key: an answer for which the other side waits, or a document of the firm.
   if (closure === "closed" && (await leavesRows(sql, firmId))) return { closure: "under_way", rows };
   if (closure === "closed") {
-    await forgetStatistics(sql);
+    // First of all, for it is what ends the copies of the firm in every backup.
     await firmKeys?.erase(firmId);
+    await forgetStatistics(sql);
   }
   return { closure, rows };
 }

@@ -355,8 +355,9 @@ function refuseChanged(status: readonly MigrationStatus[]): void {
 
 /**
  * Looks whether this release can work with the schema; changes nothing.
- * @throws MigrationError when the server is too old, transactions begin in another isolation, an empty database has
- *   another encoding, the server counts behind the database, an applied file was changed, or one is missing
+ * @throws MigrationError when the server is too old, connections have other settings than they ask for, an
+ *   empty database has another encoding, the server counts behind the database, an applied file was changed, or one is
+ *   missing
  */
 export async function requireMigrated(options: Omit<MigrateOptions, "clock">): Promise<void> {
   const files = readFiles(options.directory ?? defaultDirectory());
@@ -377,9 +378,9 @@ export async function requireMigrated(options: Omit<MigrateOptions, "clock">): P
  * Brings the schema up to date. Safe to run from several processes at once: each migration is applied by one of them.
  * Migrations that a newer release applied are left alone, so that the older release keeps running beside it.
  * @returns the names of the migrations that this call applied
- * @throws MigrationError when the server is too old, transactions begin in another isolation, an empty database has
- *   another encoding, the server counts behind the database, an applied file was changed, a script fails, or
- *   nothing was begun
+ * @throws MigrationError when the server is too old, connections have other settings than they ask for, an
+ *   empty database has another encoding, the server counts behind the database, an applied file was changed, a script
+ *   fails, or nothing was begun
  */
 export async function migrate(options: MigrateOptions): Promise<readonly string[]> {
   const files = readFiles(options.directory ?? defaultDirectory());

@@ -90,8 +90,8 @@ export const REQUEST_LIMITS = {
   /** Answers to HEAD that leave their connection open, a second, on a listener of uWebSockets.js. Ours. */
   head_answers_open_per_s: 16,
   /**
-   * Answers of a turn of the event loop of uWebSockets.js, however many requests were read in it. Ours: 20 ms, and more
-   * than the thousand that one client may send in a line.
+   * Answers of a turn of the event loop of uWebSockets.js, however many requests were read in it. Ours: more than
+   * the thousand that one client may send in a line.
    */
   answers_per_turn_max: 1_280,
   /** Who takes an answer more slowly, on average, is cut off. Ours: as slow as a body may come. */
