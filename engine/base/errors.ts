@@ -5,6 +5,10 @@
  */
 import { LIMITS } from "./limits.js";
 
+/** What the system, Postgres or Node calls an error, such as `ENOENT` or an SQLSTATE; undefined where it has none. */
+export const errorCode = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+
 /** One finding or hint inside an error. @source spec/rulings.md, section 3 */
 export interface ErrorDetail {
   readonly code?: string;

@@ -1,6 +1,7 @@
 /** The log: JSON lines on standard output, with a closed list of fields. What is not in the list cannot be logged. */
 import { pino } from "pino";
 
+import { errorCode } from "./errors.js";
 import { BoundedMap } from "./bounded.js";
 import type { Clock } from "./clock.js";
 import { standardOutput } from "./files/standard-output.js";
@@ -85,7 +86,7 @@ export function errorFields(error: unknown): Pick<LogFields, "error" | "at" | "c
   const place = error.stack
     ?.split("\n")
     .find((line) => line.includes("at ") && !line.includes("node_modules") && !line.includes("node:"));
-  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  const code = errorCode(error);
   return {
     error: error.name,
     ...(code === undefined ? {} : { code }),

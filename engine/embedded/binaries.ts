@@ -16,6 +16,7 @@ import {
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 
+import { errorCode } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import { EmbeddedError } from "./child.js";
 
@@ -132,7 +133,7 @@ function missingLinks(native: string): [link: string, target: string][] {
   });
 }
 
-const isTaken = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "EEXIST";
+const isTaken = (error: unknown): boolean => errorCode(error) === "EEXIST";
 
 const link = (target: string, path: string): void => {
   try {

@@ -7,6 +7,7 @@ import type { ChildProcess, SpawnOptions } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { errorCode } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import type { Log } from "../base/log.js";
 import { firstChars } from "../base/text.js";
@@ -80,7 +81,7 @@ export function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
+    return errorCode(error) === "EPERM";
   }
 }
 
@@ -197,11 +198,7 @@ async function spawnChild(spec: ChildSpec): Promise<Started> {
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
     child.once("error", (error) => {
-      reject(
-        new EmbeddedError(
-          `${spec.name} cannot be started here (${"code" in error ? String(error.code) : error.name}).`,
-        ),
-      );
+      reject(new EmbeddedError(`${spec.name} cannot be started here (${errorCode(error) ?? error.name}).`));
     });
   });
   const pid = child.pid ?? 0;

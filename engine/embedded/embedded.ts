@@ -5,6 +5,7 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
+import { errorCode } from "../base/errors.js";
 import { makeFolderNow } from "../base/files/durable.js";
 import { EmbeddedError, processIdentity } from "./child.js";
 import { PathError, pathErrorOf } from "./paths.js";
@@ -71,14 +72,11 @@ function onDataDir(path: string, act: () => void): void {
   }
 }
 
-const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && "code" in error ? String(error.code) : undefined;
-
 /**
  * Whether somebody else was at the lock: one has it, or, where process ids repeat as in two containers, one who starts
  * at the same moment has taken the draft of the same name.
  */
-const isMet = (error: unknown): boolean => ["EEXIST", "ENOENT"].includes(codeOf(error) ?? "");
+const isMet = (error: unknown): boolean => ["EEXIST", "ENOENT"].includes(errorCode(error) ?? "");
 
 /** What a file system answers that has no second name for a file; the file itself could be written. */
 const WITHOUT_LINKS: readonly unknown[] = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
@@ -86,7 +84,7 @@ const WITHOUT_LINKS: readonly unknown[] = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "EN
 /** Why no lock could be made though nobody has one, for the operator; anything else as it was. */
 function unlockable(path: string, error: unknown): unknown {
   const name = `DATA_DIR ${path}`;
-  if (WITHOUT_LINKS.includes(codeOf(error)))
+  if (WITHOUT_LINKS.includes(errorCode(error)))
     return new PathError(`${name} cannot be used: its file system makes no hard links.`, false, error);
   return pathErrorOf(error, name) ?? error;
 }

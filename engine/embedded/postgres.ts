@@ -7,6 +7,7 @@ import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { errorCode } from "../base/errors.js";
 import { EmbeddedError, isProgramOn, passes, reasonIn, stopProcess, superviseChild } from "./child.js";
 import { asUser, choosePrivileges, giveTo, locateBinaries } from "./binaries.js";
 import type { Binaries, Privileges } from "./binaries.js";
@@ -243,7 +244,7 @@ async function initialise(directory: string, binaries: Binaries, privileges: Pri
 
 /** Whether something has a folder's place that is not an empty folder, or that something is mounted on. */
 const isInTheWay = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && ["ENOTEMPTY", "EEXIST", "ENOTDIR", "EBUSY"].includes(String(error.code));
+  ["ENOTEMPTY", "EEXIST", "ENOTDIR", "EBUSY"].includes(errorCode(error) ?? "");
 
 /** Whether a cluster was ever made. @throws what the system says where this user may not look: it is not none */
 const isMade = (directory: string): boolean =>

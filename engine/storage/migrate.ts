@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { errorCode } from "../base/errors.js";
 import { isoInstant } from "../base/clock.js";
 import type { Clock } from "../base/clock.js";
 import { LIMITS } from "../base/limits.js";
@@ -105,8 +106,7 @@ function readFiles(directory: string): MigrationFile[] {
 
 /** SQLSTATE of a table, and of a column, that the schema does not have yet. */
 const UNDEFINED = ["42P01", "42703"];
-const isUnknownHere = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && UNDEFINED.includes(String(error.code));
+const isUnknownHere = (error: unknown): boolean => UNDEFINED.includes(errorCode(error) ?? "");
 
 async function readApplied(sql: Sql): Promise<readonly AppliedRow[]> {
   try {
@@ -308,8 +308,7 @@ async function withConnection<T>(url: string, use: (sql: Sql) => Promise<T>): Pr
 }
 
 const LOCK_NOT_AVAILABLE = "55P03";
-const isLockTimeout = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && error.code === LOCK_NOT_AVAILABLE;
+const isLockTimeout = (error: unknown): boolean => errorCode(error) === LOCK_NOT_AVAILABLE;
 
 /** A script that got a lock too late has changed nothing; whoever held it is let through, and it is tried again. */
 async function run(sql: Sql, script: string): Promise<void> {

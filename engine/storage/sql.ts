@@ -7,7 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import postgres from "postgres";
 
 import type { Clock } from "../base/clock.js";
-import { temporary } from "../base/errors.js";
+import { errorCode, temporary } from "../base/errors.js";
 import type { Refusal } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import { tracedStatements } from "../base/tracing/statements.js";
@@ -155,19 +155,16 @@ const PASSING_CLIENT = new Set([
   "ETIMEDOUT",
 ]);
 
-const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
-
 /**
  * A database that is closed to connections, as for maintenance, ends each with 55000. Inside a session the same code is
  * a fault of ours, so the severity decides.
  */
 const isClosed = (error: unknown): boolean =>
-  codeOf(error) === "55000" && error instanceof Error && "severity" in error && error.severity === "FATAL";
+  errorCode(error) === "55000" && error instanceof Error && "severity" in error && error.severity === "FATAL";
 
 /** Whether Postgres is busy or away, so that a 503 is the honest answer. */
 export function isPassing(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = errorCode(error);
   return (
     code !== undefined && (PASSING.has(code) || PASSING_CLIENT.has(code) || code.startsWith("08") || isClosed(error))
   );
@@ -181,7 +178,7 @@ const STARTING = new Set(["57P01", "57P02", "57P03"]);
  * that we have closed does not come back.
  */
 function isAway(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = errorCode(error);
   return (
     code !== undefined &&
     code !== "CONNECTION_ENDED" &&
@@ -191,7 +188,7 @@ function isAway(error: unknown): boolean {
 
 /** Whether the connection was lost while a statement ran: its effect is unknown and must be read back. */
 export function isUnknownOutcome(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = errorCode(error);
   return (
     code !== undefined &&
     (code.startsWith("CONNECTION_") ||
@@ -203,7 +200,7 @@ export function isUnknownOutcome(error: unknown): boolean {
 }
 
 /** The refusal for a failure that passes; its code, and nothing of its text, is for the log. */
-export const passed = (error: unknown): Refusal => temporary(codeOf(error));
+export const passed = (error: unknown): Refusal => temporary(errorCode(error));
 
 /** The refusal for a database that does not answer: whoever looks at the log is told that it hangs. */
 export const unanswered = (): Refusal => temporary("UNANSWERED");

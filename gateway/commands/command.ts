@@ -1,6 +1,8 @@
 /** What a command of the `kurier` program is, and how its words are read. */
 import { parseArgs } from "node:util";
 
+import { errorCode } from "../../engine/base/errors.js";
+
 /**
  * Exit codes. The last two are those of sysexits.h, which supervisors know: what is away may come back, so that another
  * start makes sense; a wrong configuration stays wrong.
@@ -80,8 +82,7 @@ export function parseArguments(args: readonly string[], known: KnownArguments): 
       allowPositionals: true,
     });
   } catch (error) {
-    const code = error instanceof TypeError && "code" in error ? String(error.code) : "";
-    const sentence = SENTENCES[code];
+    const sentence = SENTENCES[errorCode(error) ?? ""];
     if (!(error instanceof TypeError) || sentence === undefined) throw error;
     throw new UsageError(sentence(/--?[A-Za-z][A-Za-z-]*/.exec(error.message)?.[0] ?? "One of the words"));
   }

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 
+import { errorCode } from "../../engine/base/errors.js";
 import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -141,8 +142,9 @@ async function bytesOf(file: string): Promise<Buffer | undefined> {
   try {
     return file === "-" ? await readStandardInput() : readFileSync(file);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error)) throw error;
-    complain(`${file} cannot be read (${String(error.code)}).`);
+    const code = errorCode(error);
+    if (code === undefined) throw error;
+    complain(`${file} cannot be read (${code}).`);
     return undefined;
   }
 }

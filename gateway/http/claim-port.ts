@@ -1,6 +1,8 @@
 /** Whether there may be listened on an address, found out before anything is started, and what an operator is told. */
 import { createServer } from "node:net";
 
+import { errorCode } from "../../engine/base/errors.js";
+
 /** An address and a port, and the variables that named them. */
 export interface ListenPlace {
   readonly host: string;
@@ -36,7 +38,7 @@ const LISTEN_FAULTS: Readonly<Record<string, (place: ListenPlace) => string>> = 
 
 /** What an operator is told of an error of listening; the error itself where there is no sentence for it. */
 export function listenErrorOf(error: unknown, place: ListenPlace): unknown {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = errorCode(error) ?? "";
   const sentence = LISTEN_FAULTS[code]?.(place);
   return sentence === undefined ? error : new ListenError(sentence, code === "EADDRINUSE");
 }

@@ -1,6 +1,7 @@
 /** What the two forms of the HTTP server have in common: what they are started with and what they give back. */
 import type { Cidr } from "../../engine/base/addresses.js";
-import type { Head, PipelineRequest, ServerLimits } from "./conversation.js";
+import type { Head, PipelineRequest } from "./conversation.js";
+import type { ServerLimits } from "./load.js";
 
 export type ServerForm = "uws" | "node";
 

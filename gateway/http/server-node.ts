@@ -8,7 +8,8 @@ import type { Address } from "../../engine/base/addresses.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { Connections } from "./connections.js";
 import { Conversation, framingOf, keepAlive } from "./conversation.js";
-import type { Head, Load, Outgoing, PipelineRequest, ServerFault } from "./conversation.js";
+import type { Head, Outgoing, PipelineRequest, ServerFault } from "./conversation.js";
+import type { Load } from "./load.js";
 import { HeaderList } from "./headers.js";
 import type { Listener, ServerOptions } from "./listener.js";
 

@@ -4,8 +4,8 @@
  */
 import { LIMITS } from "../../engine/base/limits.js";
 import { budgets } from "../../engine/base/memory/budgets.js";
-import { Load } from "./conversation.js";
-import type { ServerLimits } from "./conversation.js";
+import { Load } from "./load.js";
+import type { ServerLimits } from "./load.js";
 import type { ServerForm, ServerOptions } from "./listener.js";
 import { listenNode } from "./server-node.js";
 import { listenUws, uwsAvailable } from "./server-uws.js";

@@ -3,6 +3,7 @@ import { randomBytes, randomInt, randomUUID } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
+import { errorCode } from "../../engine/base/errors.js";
 import { systemClock } from "../../engine/base/clock.js";
 import type { Clock, Instant } from "../../engine/base/clock.js";
 import { ConfigError } from "../../engine/base/config.js";
@@ -38,7 +39,7 @@ async function readOrCreate(path: string, make: () => string): Promise<string> {
   }
 }
 
-const isFolder = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "EISDIR";
+const isFolder = (error: unknown): boolean => errorCode(error) === "EISDIR";
 const draftOf = (path: string): string => `${path}.${randomInt(DRAFTS)}`;
 
 /**

@@ -29,7 +29,7 @@ import type { PipelinePorts } from "../request/ports.js";
 import type { Route } from "../contract/route.js";
 import { listenErrorOf } from "../http/claim-port.js";
 import type { ListenPlace } from "../http/claim-port.js";
-import type { ServerLimits } from "../http/conversation.js";
+import type { ServerLimits } from "../http/load.js";
 import { startServer } from "../http/server.js";
 import type { ServerForm } from "../http/listener.js";
 import type { RunningServer } from "../http/server.js";

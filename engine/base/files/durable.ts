@@ -14,6 +14,8 @@ import {
 import { link, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
+import { errorCode } from "../errors.js";
+
 /** Waits until the disk has the bytes of a file, or the names in a folder. */
 export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, "r");
@@ -37,7 +39,7 @@ function missingFolders(folder: string): readonly string[] {
 
 /** @throws the error of making a folder, unless somebody else has made it */
 function mustBeFolder(path: string, error: unknown): void {
-  const isThere = error instanceof Error && "code" in error && error.code === "EEXIST";
+  const isThere = errorCode(error) === "EEXIST";
   if (!isThere || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
 }
 
@@ -147,7 +149,7 @@ export async function makeFile(path: string, text: string, draft: string): Promi
   try {
     await link(draft, path);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    if (errorCode(error) !== "EEXIST") throw error;
   } finally {
     await rm(draft, { force: true });
   }

@@ -1,5 +1,5 @@
 /** What a span says: its name, its times and attributes of a closed list. */
-import { Refusal } from "../errors.js";
+import { errorCode, Refusal } from "../errors.js";
 import { LIMITS } from "../limits.js";
 import { firstChars } from "../text.js";
 import type { SpanIds } from "./ids.js";
@@ -80,5 +80,6 @@ const CODE = /^[A-Z0-9_]{1,40}$/;
 export function errorType(error: unknown): string {
   if (error instanceof Refusal) return error.reason;
   if (!(error instanceof Error)) return typeof error;
-  return "code" in error && typeof error.code === "string" && CODE.test(error.code) ? error.code : error.name;
+  const code = errorCode(error);
+  return code !== undefined && CODE.test(code) ? code : error.name;
 }

@@ -5,6 +5,7 @@
  */
 import { promises } from "node:dns";
 
+import { errorCode } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Resolve } from "./outbound-address.js";
 
@@ -32,15 +33,13 @@ interface Said {
 
 async function ask(resolver: promises.Resolver, host: string): Promise<Said> {
   const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
-  const codes = answers.flatMap((answer) => (answer.status === "rejected" ? [codeOf(answer.reason)] : []));
+  const codes = answers.flatMap((answer) => (answer.status === "rejected" ? [errorCode(answer.reason)] : []));
   return {
     addresses: answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : [])),
     isNone: codes.every((code) => SAYS_NONE.has(code)),
     isNothing: codes.some((code) => SAYS_NOTHING.has(code)),
   };
 }
-
-const codeOf = (reason: unknown): unknown => (reason instanceof Error && "code" in reason ? reason.code : undefined);
 
 /**
  * Makes the look-up of strangers' names. Addresses of version 4 come first: everybody has a way to them.

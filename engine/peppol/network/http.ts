@@ -11,6 +11,7 @@ import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 
+import { errorCode } from "../../base/errors.js";
 import { BoundedMap } from "../../base/bounded.js";
 import { LIMITS } from "../../base/limits.js";
 import { dnsAddresses } from "./dns-addresses.js";
@@ -255,7 +256,7 @@ function exchange(
       });
     });
     outgoing.on("error", (error) => {
-      const code = codeOf(error);
+      const code = errorCode(error) ?? "ERROR";
       const fault = faultOf(code);
       fail(fault, code, fault === "reset" && outgoing.reusedSocket && !hasBegun());
     });
@@ -381,9 +382,6 @@ const FAULT_OF_CODE: Readonly<Record<string, HttpFault>> = {
   ECONNABORTED: "reset",
   ETIMEDOUT: "connect_timeout",
 };
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "ERROR";
 
 function faultOf(code: string): HttpFault {
   const known = FAULT_OF_CODE[code];

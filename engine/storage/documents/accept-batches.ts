@@ -1,7 +1,7 @@
 /** Acceptances in few statements, each with its own answer. */
 import { setTimeout as pause } from "node:timers/promises";
 
-import { temporary } from "../../base/errors.js";
+import { errorCode, temporary } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched } from "../batched.js";
 import { acceptDocuments, tenantOf } from "./documents.js";
@@ -20,7 +20,7 @@ export interface AcceptBatches {
   accept(document: NewDocument): Promise<AcceptOutcome>;
 }
 
-const isLockTimeout = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "55P03";
+const isLockTimeout = (error: unknown): boolean => errorCode(error) === "55P03";
 
 /** One document alone. A connection lost in its commit is asked again: the second call finds what the first one did. */
 async function acceptAlone(sql: Sql, document: NewDocument): Promise<AcceptOutcome> {

@@ -4,22 +4,21 @@ import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
+import { errorCode } from "../../base/errors.js";
 import { makeFolder, makeFolderNow, syncPath } from "../../base/files/durable.js";
 import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure, hourEnd } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
 
-const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
-
 const failure = (what: string, error: unknown): EvidenceStoreFailure =>
-  new EvidenceStoreFailure(`Evidence could not be ${what}: ${codeOf(error) || "unknown"}.`, codeOf(error) || undefined);
+  new EvidenceStoreFailure(`Evidence could not be ${what}: ${errorCode(error) ?? "unknown"}.`, errorCode(error));
 
 /** Removes a draft; that somebody has done so already is no fault of what is stored. */
 async function removeDraft(draft: string): Promise<void> {
   try {
     await unlink(draft);
   } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error;
+    if (errorCode(error) !== "ENOENT") throw error;
   }
 }
 
@@ -40,8 +39,8 @@ async function removeEmpty(folders: readonly string[]): Promise<void> {
     try {
       await rmdir(folder);
     } catch (error) {
-      if (STAYS.has(codeOf(error))) return;
-      if (codeOf(error) !== "ENOENT") throw error;
+      if (STAYS.has(errorCode(error) ?? "")) return;
+      if (errorCode(error) !== "ENOENT") throw error;
     }
   }
 }
@@ -56,7 +55,7 @@ async function unlessGone<T, O>(looked: Promise<T>, otherwise: O): Promise<T | O
   try {
     return await looked;
   } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error;
+    if (errorCode(error) !== "ENOENT") throw error;
     return otherwise;
   }
 }
@@ -113,7 +112,7 @@ export function openFileEvidence(root: string): FileEvidenceStore {
 
   /** Of the same digest the same bytes are there already, or nothing may be stored. */
   async function assertSame(error: unknown, ref: EvidenceRef, path: string): Promise<void> {
-    if (codeOf(error) !== "EEXIST") throw error;
+    if (errorCode(error) !== "EEXIST") throw error;
     if (sha256Hex(await readFile(path)) !== digestOf(ref))
       throw new EvidenceStoreFailure("Evidence of this digest is stored with other content.");
   }
@@ -161,7 +160,7 @@ export function openFileEvidence(root: string): FileEvidenceStore {
           await file.close();
         }
       } catch (error) {
-        throw codeOf(error) === "ENOENT"
+        throw errorCode(error) === "ENOENT"
           ? new EvidenceMissing("An evidence object is missing.")
           : failure("read", error);
       }
@@ -172,7 +171,7 @@ export function openFileEvidence(root: string): FileEvidenceStore {
         await unlink(pathOf(ref));
         await syncPath(dirname(pathOf(ref)));
       } catch (error) {
-        if (codeOf(error) !== "ENOENT") throw failure("removed", error);
+        if (errorCode(error) !== "ENOENT") throw failure("removed", error);
       }
     },
     tidy: async (ref, before) => {

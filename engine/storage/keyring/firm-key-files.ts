@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { link, open, opendir, readFile, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
+import { errorCode } from "../../base/errors.js";
 import { makeFolder, syncPath, writeSynced } from "../../base/files/durable.js";
 import { parseFirmId } from "../../base/ids.js";
 import type { FirmId } from "../../base/ids.js";
@@ -98,7 +99,6 @@ export const keyOf = (firmId: FirmId): string => `${firmId}${KEY}`;
 const graveOf = (firmId: FirmId): string => `${firmId}${GRAVE}`;
 /** Whose key a draft is, is said by its name: who died over it has left a copy that an erasure must find. */
 const draftOf = (name: string): string => `.${name}.${randomUUID()}`;
-const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
 const textOf = ({ by, sealed }: WrappedKey): string => `${by} ${sealed.toString("base64")}\n`;
 
@@ -117,8 +117,8 @@ const LASTING_AT_START: ReadonlySet<string> = new Set([...LASTING, "ENOENT", "EE
 
 /** What the file system says, without a path; an error that is not of it is handed on. */
 function failureOf(what: string, error: unknown, lasting = LASTING): unknown {
-  const code = codeOf(error);
-  return code === ""
+  const code = errorCode(error);
+  return code === undefined
     ? error
     : new FirmKeyFailure(`FIRM_KEYS could not be ${what}: ${code}.`, !lasting.has(code), error);
 }
@@ -147,7 +147,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
       await link(draft, path);
     } catch (error) {
       // Who erases the same firm may have taken the draft of the grave away: then it has dug one.
-      const isThere = codeOf(error) === "EEXIST" || (codeOf(error) === "ENOENT" && existsSync(path));
+      const isThere = errorCode(error) === "EEXIST" || (errorCode(error) === "ENOENT" && existsSync(path));
       if (!isThere) throw error;
     } finally {
       await rm(draft, { force: true });
@@ -203,7 +203,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
       known ??= name;
       return name;
     } catch (error) {
-      if (codeOf(error) === "ENOENT") return undefined;
+      if (errorCode(error) === "ENOENT") return undefined;
       throw error;
     }
   };
@@ -226,7 +226,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
    */
   async function within<T>(name: string | undefined, write: (at: string) => Promise<T>): Promise<T> {
     const handle = await open(root, "r").catch((error: unknown) => {
-      throw name !== undefined && codeOf(error) === "ENOENT" ? isAnother() : error;
+      throw name !== undefined && errorCode(error) === "ENOENT" ? isAnother() : error;
     });
     try {
       const held = `/proc/self/fd/${handle.fd}`;
@@ -252,7 +252,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
   const missingIn =
     (at: string) =>
     (error: unknown): undefined => {
-      if (codeOf(error) !== "ENOENT") throw error;
+      if (errorCode(error) !== "ENOENT") throw error;
       if (!existsSync(join(at, NAME))) throw new FirmKeyFailure("FIRM_KEYS is away.", true);
     };
 

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { systemClock } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { createTurns, ownTurn } from "../../../engine/base/memory/turns.js";
-import { Load } from "../../../gateway/http/conversation.js";
+import { Load } from "../../../gateway/http/load.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { turnsDuring } from "../../support/turns.js";
 

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
 import { LIMITS } from "../../../engine/base/limits.js";
-import type { Load } from "../../../gateway/http/conversation.js";
+import type { Load } from "../../../gateway/http/load.js";
 import type { listenUws } from "../../../gateway/http/server-uws.js";
 import type { HttpRequest, HttpResponse, ListenSocket, Uws } from "../../../gateway/http/uws-binding.js";
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   vi.resetModules();
   vi.doMock(BINDING, () => ({ loadUws: () => binding.uws }));
   modelled = {
-    ...{ Load: (await import("../../../gateway/http/conversation.js")).Load },
+    ...{ Load: (await import("../../../gateway/http/load.js")).Load },
     ...{ listenUws: (await import("../../../gateway/http/server-uws.js")).listenUws },
   };
 });

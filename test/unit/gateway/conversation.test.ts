@@ -2,8 +2,9 @@
 import { expect, test } from "vitest";
 
 import { LIMITS } from "../../../engine/base/limits.js";
-import { Conversation, Load } from "../../../gateway/http/conversation.js";
+import { Conversation } from "../../../gateway/http/conversation.js";
 import type { Outgoing, PipelineRequest } from "../../../gateway/http/conversation.js";
+import { Load } from "../../../gateway/http/load.js";
 import { turnsDuring } from "../../support/turns.js";
 
 const answer = (status: number): Outgoing => ({
