@@ -8,7 +8,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { documentViewRoutes } from "../../gateway/routes/documents/view.js";
 import { parseUuid } from "../../engine/base/ids.js";
-import { LOOKS, LOOKS_TIMEOUT_MS, violations } from "../support/callers/browser-pages.js";
+import { violations } from "../support/callers/axe.js";
+import { LOOKS, LOOKS_TIMEOUT_MS } from "../support/callers/browser-pages.js";
 import { describeBrowser } from "../support/callers/chromium.js";
 import { conformanceFiles } from "../support/conformance.js";
 import { serverForms, startGateway, testCaller } from "../support/engines/gateway.js";

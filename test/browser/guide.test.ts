@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { guideRoutes } from "../../gateway/routes/guide.js";
-import { LOOKS, LOOKS_TIMEOUT_MS, violations } from "../support/callers/browser-pages.js";
+import { violations } from "../support/callers/axe.js";
+import { LOOKS, LOOKS_TIMEOUT_MS } from "../support/callers/browser-pages.js";
 import { describeBrowser } from "../support/callers/chromium.js";
 import { serverForms, startGateway } from "../support/engines/gateway.js";
 import type { TestGateway } from "../support/engines/gateway.js";

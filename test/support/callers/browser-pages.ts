@@ -1,15 +1,14 @@
 /** Pages of a running engine in a browser: signing in, and what every page is held to. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { expect } from "vitest";
 
 import type { TestEngine } from "../engines/engine.js";
+import { violations } from "./axe.js";
 import { codeFor, codesSent } from "./visitor.js";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PICTURES = fileURLToPath(new URL("../../../deploy/screenshots/", import.meta.url));
 
 /** What stood in the bar of each picture when it was taken. */
@@ -27,20 +26,6 @@ export const LOOKS = [
 export type LooksOfPage = (typeof LOOKS)[number];
 /** A loaded machine takes a minute for axe-core on the longest page. */
 export const LOOKS_TIMEOUT_MS = 300_000;
-
-/**
- * What axe-core has to say of a page: the rules that it breaks, with the elements. The elements that keep them, which are
- * nearly all, are neither named nor described.
- */
-export async function violations(page: Page): Promise<readonly string[]> {
-  await page.evaluate(AXE);
-  // Sizes of what is clicked are a rule of WCAG 2.2, and those of that edition axe-core asks for by name only.
-  const options = "{ resultTypes: ['violations'], selectors: false, rules: { 'target-size': { enabled: true } } }";
-  const found = (await page.evaluate(`axe.run(${options})`)) as {
-    readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
-  };
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-}
 
 /** From the page that asks for an address to wherever the right code leads. */
 export async function signInOn(page: Page, running: TestEngine, email: string): Promise<void> {

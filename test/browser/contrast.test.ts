@@ -1,0 +1,53 @@
+/** What the browser suites find of texts that are hard to read, on pages made for it: equal texts are judged once. */
+import { chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { violations } from "../support/callers/axe.js";
+import { describeBrowser } from "../support/callers/chromium.js";
+
+const PARAGRAPHS = 100;
+/** A page of equal paragraphs, but for the one in the middle of the second half. */
+const pageWith = (other: string): string => {
+  const paragraphs = Array.from({ length: PARAGRAPHS }, () => "<p>A sentence that is easy to read.</p>");
+  paragraphs[75] = other;
+  return `<!doctype html><html lang="en"><head><title>Texts</title><style>
+    body { color: #111; background: #fff } .dark { background: #222 } .pale { color: #ddd } [hidden] { display: none }
+    </style></head><body><main><h1>Texts</h1>${paragraphs.join("")}</main></body></html>`;
+};
+
+/** What is hard to read, and what is not though it has its colours. */
+const CASES: readonly (readonly [string, string, boolean])[] = [
+  ["nothing but equal texts", "<p>A sentence that is easy to read.</p>", false],
+  ["a text with a colour of its own", '<p style="color: #ddd">Pale.</p>', true],
+  ["a text with a class of its own", '<p class="pale">Pale.</p>', true],
+  ["an equal text on another ground", '<div class="dark"><p>Dark.</p></div>', true],
+  ["a text that lets its ground through", '<p style="opacity: 0.2">Pale.</p>', true],
+  ["a pale word inside of an equal text", 'A <p>sentence <span class="pale">with a pale word</span>.</p>', true],
+  ["a pale text that nobody sees", '<p class="pale" hidden>Pale.</p>', false],
+  ["a control that is disabled before one that is not", "<button disabled>Off</button>", false],
+  [
+    "a pale control behind a disabled one",
+    '<button disabled class="pale">Off</button><button class="pale">On</button>',
+    true,
+  ],
+];
+
+describeBrowser("texts that are hard to read", (executablePath) => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  });
+  afterAll(() => browser.close());
+
+  test.each(CASES)(
+    "%s, in a hundred texts that are easy to read: found when it is hard to read",
+    async (_name, other, isFound) => {
+      const page = await browser.newPage();
+      await page.setContent(pageWith(other));
+      const found = await violations(page);
+      expect(found.map((line) => line.split(":")[0])).toEqual(isFound ? ["color-contrast"] : []);
+      await page.close();
+    },
+  );
+});
