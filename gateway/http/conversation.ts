@@ -146,6 +146,8 @@ export abstract class Conversation implements AnswerRoom {
   #isLeaving = false;
   /** Room for the answer. */
   #taken: Taken | undefined;
+  /** Somebody waits for that room. */
+  #awaitsRoom: AbortController | undefined;
   /** Since when the answer leaves in pieces. */
   #writingSince: number | undefined;
   #written = 0;
@@ -325,7 +327,9 @@ export abstract class Conversation implements AnswerRoom {
   }
 
   async take(bytes: number): Promise<void> {
-    const taken = await this.load.responses.take(bytes, this.#request.holder);
+    if (this.#answered) throw temporary();
+    this.#awaitsRoom = new AbortController();
+    const taken = await this.load.responses.take(bytes, this.#request.holder, this.#awaitsRoom.signal);
     if (this.#answered) {
       taken.giveBack();
       throw temporary();
@@ -460,6 +464,7 @@ export abstract class Conversation implements AnswerRoom {
     this.#answered = true;
     this.#body = undefined;
     this.load.waiting.delete(this);
+    this.#awaitsRoom?.abort();
     if (!this.#isWorkedOn) this.#giveBackBody();
   }
 

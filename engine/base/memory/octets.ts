@@ -21,9 +21,10 @@ export interface Octets {
   /**
    * Waits for room behind those who came before, but for those whose own share is what they wait for.
    * @param holder  whose share they count for. @default one that all have together
-   * @throws Refusal TEMPORARY when too many wait, of all or of this holder
+   * @param gone  aborted when nobody waits any more: who cannot use the room must not stand before others
+   * @throws Refusal TEMPORARY when too many wait, of all or of this holder, and when nobody waits any more
    */
-  take(bytes: number, holder?: string): Promise<Taken>;
+  take(bytes: number, holder?: string, gone?: AbortSignal): Promise<Taken>;
 }
 
 interface Waiting {
@@ -84,13 +85,21 @@ export function createOctets(max: number, waitingMax = 0, holderShare = 1): Octe
   return {
     taken: () => sum,
     tryTake,
-    take: (bytes, holder = "") => {
+    take: (bytes, holder = "", gone) => {
       const taken = tryTake(bytes, holder);
       if (taken !== undefined) return Promise.resolve(taken);
       const own = waiting.filter((other) => other.holder === holder).length;
       if (waiting.length >= waitingMax || own >= waitingMax * holderShare) return Promise.reject(temporary());
-      return new Promise((resolve) => {
-        waiting.push({ bytes, holder, enter: resolve });
+      return new Promise((resolve, reject) => {
+        const waits = { bytes, holder, enter: resolve };
+        waiting.push(waits);
+        gone?.addEventListener("abort", () => {
+          const at = waiting.indexOf(waits);
+          if (at === -1) return;
+          waiting.splice(at, 1);
+          reject(temporary());
+          letIn();
+        });
       });
     },
   };

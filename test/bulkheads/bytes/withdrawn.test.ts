@@ -1,0 +1,84 @@
+/**
+ * Who waits for room for an answer and goes meanwhile, or is told to come again, waits no longer: nobody stands behind
+ * a reader that there is no more. Method: a reader that takes nothing holds room, and of those that wait one goes.
+ */
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+
+import { parseKeyId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { route } from "../../../gateway/contract/route.js";
+import { eventually } from "../../support/eventually.js";
+import { fakeClock } from "../../support/fake-clock.js";
+import { serverForms, startGateway, testCaller, WireClient } from "../../support/engines/gateway.js";
+
+const MB = 1_000_000;
+const SIZES = { slow: 32 * MB, large: 10 * MB, middle: MB } as const;
+const IDS = {
+  slow: "018f6a3e-0000-7000-8000-000000000001",
+  large: "018f6a3e-0000-7000-8000-000000000002",
+  middle: "018f6a3e-0000-7000-8000-000000000003",
+} as const;
+const DOCUMENTS: ReadonlyMap<string, number> = new Map(
+  Object.entries(IDS).map(([name, id]) => [id, SIZES[name as keyof typeof SIZES]]),
+);
+
+const reading = route({
+  mounts: ["/api/v1"],
+  family: "enterprise",
+  credential: "bearer",
+  errors: [],
+  operation: "read",
+  method: "GET",
+  path: "/read/{id}",
+  summary: "A document",
+  showsDocument: true,
+  request: { params: z.object({ id: z.uuid() }) },
+  responses: { 200: { description: "it" } },
+  handler: async ({ params }) => {
+    await Promise.resolve();
+    return { status: 200, body: { raw: Buffer.alloc(DOCUMENTS.get((params as { id: string }).id) ?? 0, "d") } };
+  },
+});
+
+describe.each(serverForms)("answers over %s", (form) => {
+  test.each(["goes", "is told to come again"])(
+    "a reader of a large document that waits for room and %s keeps none behind it that there is room for",
+    async (end) => {
+      const clock = fakeClock();
+      const gateway = await startGateway(form, [reading], {
+        ports: {
+          clock,
+          authenticate: (token) => {
+            const keyId = parseKeyId(`018f6a3e-0000-7000-8000-0000000000${token}`);
+            return keyId === undefined ? testCaller() : testCaller({ keyId });
+          },
+          documentBytes: (id) => Promise.resolve(DOCUMENTS.get(id) ?? 0),
+        },
+        // The slow reader goes alone; the large one has no room beside it, the middle one has.
+        limits: {
+          responses_bytes_max: SIZES.slow + LIMITS.response_copies * 2 * SIZES.middle,
+          ...(end === "goes" ? {} : { request_timeout_ms: 5_000 }),
+        },
+      });
+      const ask = (key: string, document: keyof typeof IDS): string =>
+        `GET /api/v1/read/${IDS[document]} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+      const slow = new WireClient(gateway.port);
+      slow.socket.pause();
+      slow.send(ask("aa", "slow"));
+      await eventually("the slow one is written to", () => (slow.socket.read() as Buffer | null) !== null);
+      const large = new WireClient(gateway.port).send(ask("bb", "large"));
+      await eventually("the large one waits", () => gateway.inFlight() === 2);
+      if (end === "goes") large.socket.destroy();
+      else {
+        clock.advance(5_001);
+        expect((await large.answer())?.status).toBe(503);
+      }
+      await eventually("only the slow one is under way", () => gateway.inFlight() === 1);
+      const middle = await new WireClient(gateway.port).send(ask("cc", "middle")).answer();
+      expect([middle?.status, middle?.body.length]).toEqual([200, SIZES.middle]);
+      for (const { socket } of [slow, large]) socket.destroy();
+      await gateway.stop();
+    },
+  );
+});
