@@ -47,7 +47,8 @@ export function convertToJson({ bytes, limits, own }: ConvertInput): ConvertOutp
       findings: [{ ...NO_INVOICE, layer: "xml", ruleId: made.ruleId, message: made.message }],
     };
   const { invoice, problems, ubl } = made;
-  if (sender.party !== own) problems.add("document", "JSON-SENDER", locate(root, `${sender.element}.Party.EndpointID`));
+  if (sender.party !== own)
+    problems.add("document", "JSON-SENDER", { location: locate(root, `${sender.element}.Party.EndpointID`) });
   if (ubl !== undefined) {
     const again = parseDocument({ bytes: ubl, limits, linesMax: 0 });
     if (again.kind === "parsed") compare(summary, again.summary, problems);
@@ -137,7 +138,7 @@ const PARTY: readonly (readonly [member: string, place: string, of: (party: Part
 function compare(said: DocumentSummary, built: DocumentSummary, problems: Problems): void {
   const root = said.documentType;
   const tell = (ruleId: ProblemId, field: string, source: string): void => {
-    problems.add(field, ruleId, locate(root, source));
+    problems.add(field, ruleId, { location: locate(root, source) });
   };
   if (said.documentType !== built.documentType || (said.typeCode !== null && said.typeCode !== built.typeCode))
     tell("JSON-KIND", "documentType", `${root}TypeCode`);

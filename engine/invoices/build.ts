@@ -24,6 +24,11 @@ interface BuiltInvoice {
   readonly fieldOf: (finding: PlacedFinding) => string;
 }
 
+const DUE = {
+  en: "A sum that is to be paid has a day on which it is due, or paymentTerms in words.",
+  sk: "Suma na úhradu má deň splatnosti alebo slovné paymentTerms.",
+};
+
 /**
  * Makes UBL of an invoice as JSON. Amounts are exact: nothing is computed with a float, and each is rounded once, a
  * half away from zero.
@@ -37,7 +42,7 @@ export function buildInvoice(invoice: unknown, own: Party): BuiltInvoice {
   const draft = isObject(invoice) ? readInvoice(invoice, own, problems) : undefined;
   // A sum that is to be paid has a day on which it is due, or words that say when.
   if (draft !== undefined && (draft.dueDate ?? draft.paymentTerms) === undefined && totalsOf(draft).payable > 0n)
-    problems.add("dueDate", "JSON-MISSING");
+    problems.add("dueDate", "JSON-MISSING", { hint: DUE });
   const ubl = draft === undefined || problems.isFatal ? undefined : Buffer.from(writeUbl(draft), "utf8");
   if (ubl !== undefined && ubl.length > LIMITS.payload_bytes_max) problems.add("attachments", "JSON-ATTACHMENT");
   const isSelfBilling = draft !== undefined && DOCUMENT_KINDS[draft.kind].isSelfBilling;

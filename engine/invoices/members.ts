@@ -7,7 +7,8 @@ import { LIMITS } from "../base/limits.js";
 import { firstChars, isLonger } from "../base/text.js";
 import { exactOf, toCents } from "./exact.js";
 import type { Cents, Exact } from "./exact.js";
-import type { ProblemId, Problems } from "./problems.js";
+import { mayBe } from "./problems.js";
+import type { ProblemId, Problems, Sentence } from "./problems.js";
 
 /** An object of JSON. */
 export type InvoiceObject = Readonly<Record<string, unknown>>;
@@ -35,8 +36,9 @@ export class Members {
     this.#problems = problems;
   }
 
-  fails(name: string, ruleId: ProblemId): undefined {
-    this.#problems.add(this.#prefix + name, ruleId);
+  /** @param hint  what the member may hold, or why it is needed */
+  fails(name: string, ruleId: ProblemId, hint?: Sentence): undefined {
+    this.#problems.add(this.#prefix + name, ruleId, { hint });
     return undefined;
   }
 
@@ -73,10 +75,10 @@ export class Members {
     return text;
   }
 
-  /** A text of a form. */
-  shaped(name: string, form: RegExp, ruleId: ProblemId = "JSON-IDENTIFIER"): string | undefined {
-    const text = this.text(name)?.replace(/ /gu, "");
-    return text === undefined || form.test(text) ? text : this.fails(name, ruleId);
+  /** A text of a form, without its white space. */
+  shaped(name: string, form: RegExp, ruleId: ProblemId, hint: Sentence): string | undefined {
+    const text = this.text(name)?.replace(/\s/gu, "");
+    return text === undefined || form.test(text) ? text : this.fails(name, ruleId, hint);
   }
 
   day(name: string): LocalDay | undefined {
@@ -97,7 +99,7 @@ export class Members {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const row = Object.hasOwn(table, text) ? table[text] : undefined;
-    return row ?? this.fails(name, "JSON-CODE");
+    return row ?? this.fails(name, "JSON-CODE", mayBe(Object.keys(table)));
   }
 
   number(name: string): Exact | undefined {
@@ -130,7 +132,7 @@ export class Members {
   entries(name: string, atMost: number): readonly Members[] {
     const value = this.value(name) ?? [];
     if (!Array.isArray(value) || value.length > atMost) {
-      this.fails(name, "JSON-LIST");
+      this.fails(name, "JSON-LIST", { en: `It has at most ${atMost}.`, sk: `Má ich najviac ${atMost}.` });
       return [];
     }
     return value.flatMap((entry: unknown, index) => {

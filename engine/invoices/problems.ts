@@ -1,10 +1,17 @@
 /** What can be wrong with an invoice as JSON, in the words of both languages. */
 import { LIMITS } from "../base/limits.js";
 
-interface Sentence {
+/** One sentence in each language. */
+export interface Sentence {
   readonly en: string;
   readonly sk: string;
 }
+
+/** Which values a member may have. */
+export const mayBe = (values: readonly string[]): Sentence => ({
+  en: `It may be: ${values.join(", ")}.`,
+  sk: `Môže byť: ${values.join(", ")}.`,
+});
 
 /** What leaves an invoice as it is. */
 const WARNINGS: ReadonlySet<string> = new Set(["JSON-UNKNOWN", "JSON-UNSAID", "JSON-CHANGED", "JSON-SENDER"]);
@@ -40,7 +47,7 @@ const PROBLEMS = {
     sk: "Musí byť identifikátor účastníka <schéma>:<id>, napríklad 0245:2020202020.",
   },
   "JSON-IDENTIFIER": { en: "Is no identifier of this kind.", sk: "Nie je identifikátorom tohto druhu." },
-  "JSON-IBAN": { en: "Is no IBAN: its check digits do not fit.", sk: "Nie je IBAN: kontrolné číslice nesedia." },
+  "JSON-IBAN": { en: "Is no IBAN.", sk: "Nie je IBAN." },
   "JSON-LIST": {
     en: "Must be a list with no more and no fewer entries than allowed.",
     sk: "Musí byť zoznam s dovoleným počtom položiek.",
@@ -51,28 +58,32 @@ const PROBLEMS = {
     sk: "Takú sadzbu DPH krajina predávajúceho v deň dodania nemá.",
   },
   "JSON-VAT-ZERO": {
-    en: "A rate of 0 needs its reason: give vatCategoryCode (Z, E, AE, K, G or O) or taxTreatment.",
-    sk: "Sadzba 0 potrebuje dôvod: uveďte vatCategoryCode (Z, E, AE, K, G alebo O) alebo taxTreatment.",
+    en: "A rate of 0 needs its reason: give taxTreatment zero_rated, exempt, reverse_charge, intra_community, export or out_of_scope.",
+    sk: "Sadzba 0 potrebuje dôvod: uveďte taxTreatment zero_rated, exempt, reverse_charge, intra_community, export alebo out_of_scope.",
   },
   "JSON-VAT-CATEGORY": {
-    en: "Category and rate do not fit: S has a rate above 0, the others have 0.",
-    sk: "Kategória a sadzba nesedia: S má sadzbu nad 0, ostatné majú 0.",
+    en: "Category and rate do not fit: standard (S) has a rate above 0, the others have 0.",
+    sk: "Kategória a sadzba nesedia: standard (S) má sadzbu nad 0, ostatné majú 0.",
   },
   "JSON-VAT-SELLER": {
     en: "The seller has no VAT id, without which this VAT cannot be invoiced.",
     sk: "Predávajúci nemá IČ DPH, bez ktorého túto DPH nemožno fakturovať.",
   },
+  "JSON-VAT-BUYER": {
+    en: "The buyer, which is the firm that sends, has no VAT id, which the VAT category of a line needs.",
+    sk: "Odberateľ, ktorým je odosielajúca firma, nemá IČ DPH, ktoré potrebuje kategória DPH riadka.",
+  },
   "JSON-VAT-MIXED": {
-    en: "Category O cannot stand beside others in one invoice.",
-    sk: "Kategória O nemôže byť v jednej faktúre s inými.",
+    en: "Category O (out_of_scope) cannot stand beside others in one invoice.",
+    sk: "Kategória O (out_of_scope) nemôže byť v jednej faktúre s inými.",
   },
   "JSON-PREPAID": {
     en: "prepaidAmount is not the sum of prepayments.",
     sk: "prepaidAmount nie je súčtom prepayments.",
   },
   "JSON-ATTACHMENT": {
-    en: "Must be canonical base64 of at most 10 MB, and of 15 MB in all attachments.",
-    sk: "Musí byť kanonický base64 s najviac 10 MB, všetky prílohy spolu 15 MB.",
+    en: "Must be canonical base64, in one line and padded with =, of at most 10 MB, and of 15 MB in all attachments.",
+    sk: "Musí byť kanonický base64, v jednom riadku a doplnený znakmi =, s najviac 10 MB, všetky prílohy spolu 15 MB.",
   },
   "JSON-FILE-NAME": {
     en: "Must be the name of a file of this mimeType, without a folder, a line break or an invisible character.",
@@ -127,20 +138,32 @@ export interface JsonProblem {
   readonly location?: string;
 }
 
+/** What is said beside the sentence of a problem. */
+interface ProblemFacts {
+  readonly hint?: Sentence | undefined;
+  readonly location?: string | undefined;
+}
+
+const withHint = ({ en, sk }: Sentence, hint: Sentence | undefined): Sentence =>
+  hint === undefined ? { en, sk } : { en: `${en} ${hint.en}`, sk: `${sk} ${hint.sk}` };
+
 /** Collects what is wrong, up to the findings of one report. */
 export class Problems {
   readonly #found: JsonProblem[] = [];
   #fatal = 0;
   #dropped = 0;
 
-  /** @param location  place in the UBL from which the invoice came; default: it came as JSON */
-  add(field: string, ruleId: ProblemId, location?: string): void {
+  /**
+   * @param hint  what this member may hold, or why it is needed
+   * @param location  place in the UBL from which the invoice came; default: it came as JSON
+   */
+  add(field: string, ruleId: ProblemId, { hint, location }: ProblemFacts = {}): void {
     const severity = WARNINGS.has(ruleId) ? "warning" : "fatal";
     if (severity === "fatal") this.#fatal++;
     if (this.#found.length >= LIMITS.findings_max) this.#dropped++;
     else
       this.#found.push({
-        ...{ field, ruleId, severity, message: PROBLEMS[ruleId] },
+        ...{ field, ruleId, severity, message: withHint(PROBLEMS[ruleId], hint) },
         ...(location === undefined ? {} : { location }),
       });
   }

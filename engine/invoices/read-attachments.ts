@@ -4,6 +4,7 @@ import { LIMITS } from "../base/limits.js";
 import { firstChars } from "../base/text.js";
 import type { Attachment } from "./draft.js";
 import type { Members } from "./members.js";
+import { mayBe } from "./problems.js";
 import { ATTACHMENT_EXTENSIONS, ATTACHMENT_TYPES } from "./terms.js";
 
 const MEMBERS: ReadonlySet<string> = new Set(["fileName", "mimeType", "content", "description"]);
@@ -20,7 +21,8 @@ export function readAttachments(invoice: Members): readonly Attachment[] {
   return invoice.entries("attachments", LIMITS.invoice_attachments_max).map((entry) => {
     entry.knowsOnly(MEMBERS);
     const mimeType = entry.required("mimeType");
-    if (mimeType !== "" && !Object.hasOwn(ATTACHMENT_TYPES, mimeType)) entry.fails("mimeType", "JSON-CODE");
+    if (mimeType !== "" && !Object.hasOwn(ATTACHMENT_TYPES, mimeType))
+      entry.fails("mimeType", "JSON-CODE", mayBe(Object.keys(ATTACHMENT_TYPES)));
     const fileName = entry.required("fileName");
     if (fileName !== "" && !isNameOf(mimeType, fileName)) entry.fails("fileName", "JSON-FILE-NAME");
     const content = entry.value("content");

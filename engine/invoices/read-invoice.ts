@@ -22,8 +22,31 @@ const PREPAYMENT_MEMBERS: ReadonlySet<string> = new Set(["amount", "invoiceNumbe
 const VAT_ID = /^[A-Z]{2}[A-Za-z0-9+*]{2,13}$/u;
 const COUNTRY = /^[A-Z]{2}$/u;
 const CURRENCY = /^[A-Z]{3}$/u;
-const IBAN = /^[A-Z]{2}\d{2}[A-Za-z0-9]{10,30}$/u;
+const IBAN = /^[A-Z]{2}\d{2}[A-Z0-9]{10,30}$/iu;
 const KINDS = Object.fromEntries(Object.keys(DOCUMENT_KINDS).map((kind) => [kind, kind as InvoiceKind]));
+
+/** What members of a form may hold, and why some are needed. */
+const HINTS = {
+  vatId: {
+    en: "A VAT id begins with its country in capitals, such as SK2020202020.",
+    sk: "IČ DPH sa začína krajinou veľkými písmenami, napríklad SK2020202020.",
+  },
+  country: {
+    en: "It is a country's code of two capitals, such as SK.",
+    sk: "Je to kód krajiny z dvoch veľkých písmen, napríklad SK.",
+  },
+  currency: {
+    en: "It is a currency's code of three capitals, such as EUR.",
+    sk: "Je to kód meny z troch veľkých písmen, napríklad EUR.",
+  },
+  iban: {
+    en: "It has two letters of the country, two check digits and 10 to 30 letters and digits, such as SK3112000000198742637541.",
+    sk: "Má dve písmená krajiny, dve kontrolné číslice a 10 až 30 písmen a číslic, napríklad SK3112000000198742637541.",
+  },
+  checkDigits: { en: "Its check digits do not fit.", sk: "Kontrolné číslice nesedia." },
+  account: { en: "A transfer goes to an account.", sk: "Prevod ide na účet." },
+  variableSymbol: { en: "It has 1 to 10 digits and nothing else.", sk: "Má 1 až 10 číslic a nič iné." },
+} as const;
 
 /**
  * @param own  the firm that sends: the seller, and the buyer where it bills itself
@@ -51,7 +74,7 @@ export function readInvoice(object: InvoiceObject, own: Party, problems: Problem
     dueDate: members.day("dueDate"),
     taxPointDate,
     deliveryDate,
-    currency: members.shaped("currency", CURRENCY, "JSON-CODE") ?? "EUR",
+    currency: members.shaped("currency", CURRENCY, "JSON-CODE", HINTS.currency) ?? "EUR",
     note: members.text("note"),
     buyerReference: members.required("buyerReference"),
     paymentTerms: members.text("paymentTerms"),
@@ -72,8 +95,8 @@ export function readInvoice(object: InvoiceObject, own: Party, problems: Problem
 
 function readReceiver(members: Members): Party {
   const participant = members.participant("receiverPeppolId");
-  const icDph = members.shaped("receiverIcDph", VAT_ID);
-  const country = members.shaped("receiverCountry", COUNTRY, "JSON-CODE");
+  const icDph = members.shaped("receiverIcDph", VAT_ID, "JSON-IDENTIFIER", HINTS.vatId);
+  const country = members.shaped("receiverCountry", COUNTRY, "JSON-CODE", HINTS.country);
   const isSlovak = participant !== undefined && participantParts(participant).scheme === SLOVAK_SCHEME;
   if (country === undefined && !isSlovak && members.value("receiverCountry") === undefined)
     members.fails("receiverCountry", "JSON-MISSING");
@@ -91,12 +114,12 @@ function readReceiver(members: Members): Party {
 }
 
 function readPayment(members: Members): Payment | undefined {
-  const iban = members.shaped("iban", IBAN, "JSON-IBAN");
-  if (iban !== undefined && !hasCheckDigits(iban)) members.fails("iban", "JSON-IBAN");
+  const iban = members.shaped("iban", IBAN, "JSON-IBAN", HINTS.iban)?.toUpperCase();
+  if (iban !== undefined && !hasCheckDigits(iban)) members.fails("iban", "JSON-IBAN", HINTS.checkDigits);
   const method = members.code("paymentMethod", PAYMENT_METHODS);
-  const variableSymbol = members.shaped("variableSymbol", /^\d{1,10}$/u);
+  const variableSymbol = members.shaped("variableSymbol", /^\d{1,10}$/u, "JSON-IDENTIFIER", HINTS.variableSymbol);
   const code = method ?? (iban === undefined ? PAYMENT_UNDEFINED : "30");
-  if (TRANSFERS.has(code) && members.value("iban") === undefined) members.fails("iban", "JSON-MISSING");
+  if (TRANSFERS.has(code) && members.value("iban") === undefined) members.fails("iban", "JSON-MISSING", HINTS.account);
   const says = iban !== undefined || method !== undefined || variableSymbol !== undefined;
   return says ? { code, iban, variableSymbol } : undefined;
 }

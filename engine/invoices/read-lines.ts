@@ -4,6 +4,7 @@ import { LIMITS } from "../base/limits.js";
 import type { Line, LineVat, Party } from "./draft.js";
 import { exactText, percentOf, product, toCents } from "./exact.js";
 import type { Members } from "./members.js";
+import { mayBe } from "./problems.js";
 import { slovakRates, TAX_TREATMENTS, UNIT_DEFAULT, UNITS, VAT_CATEGORIES } from "./terms.js";
 import type { VatCategory } from "./terms.js";
 
@@ -21,6 +22,22 @@ const MEMBERS: ReadonlySet<string> = new Set([
 const UNIT_CODE = /^[A-Z0-9]{2,3}$/u;
 const CATEGORIES = Object.fromEntries(Object.keys(VAT_CATEGORIES).map((code) => [code, code as VatCategory]));
 
+/** What members of a line may hold, and why others are needed. */
+const UNIT_WORDS = Object.keys(UNITS).join(", ");
+const HINTS = {
+  line: { en: "It has at least one.", sk: "Má aspoň jednu." },
+  unit: {
+    en: `It may be a code of UNECE Recommendation 20 or 21 in capitals, such as C62 or KGM, or: ${UNIT_WORDS}.`,
+    sk: `Môže byť kód UNECE Recommendation 20 alebo 21 veľkými písmenami, napríklad C62 alebo KGM, alebo: ${UNIT_WORDS}.`,
+  },
+  category: { en: "vatCategoryCode names another one.", sk: "vatCategoryCode uvádza inú." },
+  vatId: { en: "The VAT category of a line needs it.", sk: "Potrebuje ho kategória DPH riadka." },
+  delivery: {
+    en: "An intra-community supply has a day of delivery.",
+    sk: "Dodanie do iného členského štátu má deň dodania.",
+  },
+} as const;
+
 /** What of the document the lines depend on. */
 interface LineContext {
   readonly seller: Party;
@@ -37,7 +54,7 @@ export function readLines(invoice: Members, context: LineContext): readonly Line
   const items = invoice.entries("items", LIMITS.invoice_lines_max);
   const written = invoice.value("items");
   if (written === undefined) invoice.fails("items", "JSON-MISSING");
-  if (Array.isArray(written) && written.length === 0) invoice.fails("items", "JSON-LIST");
+  if (Array.isArray(written) && written.length === 0) invoice.fails("items", "JSON-LIST", HINTS.line);
   const lines = items.map((item) => readLine(item, context));
   if (lines.some(({ category }) => category === "O"))
     for (const [index, { category }] of lines.entries())
@@ -73,7 +90,7 @@ function readUnit(item: Members): string {
   const word = written.toLowerCase().replace(/\.$/u, "");
   const known = Object.hasOwn(UNITS, word) ? UNITS[word] : undefined;
   if (known !== undefined) return known;
-  return UNIT_CODE.test(written) ? written : (item.fails("unit", "JSON-CODE") ?? UNIT_DEFAULT);
+  return UNIT_CODE.test(written) ? written : (item.fails("unit", "JSON-CODE", HINTS.unit) ?? UNIT_DEFAULT);
 }
 
 /** The category: as written, by its treatment, or standard where there is a rate. */
@@ -82,7 +99,8 @@ function readVat(item: Members, context: LineContext): LineVat {
   const rate = percent === undefined ? "0" : exactText(percent);
   const code = item.code("vatCategoryCode", CATEGORIES);
   const treatment = item.code("taxTreatment", TAX_TREATMENTS);
-  if (code !== undefined && treatment !== undefined && code !== treatment) item.fails("taxTreatment", "JSON-CODE");
+  if (code !== undefined && treatment !== undefined && code !== treatment)
+    item.fails("taxTreatment", "JSON-CODE", HINTS.category);
   // What is no rate has been told so; whether it is zero nobody knows.
   if (percent === undefined && item.value("vatRate") !== undefined) return { category: code ?? treatment ?? "S", rate };
   const category = code ?? treatment ?? (rate === "0" ? undefined : "S");
@@ -96,8 +114,9 @@ function readVat(item: Members, context: LineContext): LineVat {
 
 function checkRate(item: Members, rate: string, { seller, isSelfBilling, day, corrects }: LineContext): void {
   // A rate below 1 is what the rules take for none.
-  const exists = seller.country === "SK" ? slovakRates(day, corrects).includes(rate) : /^[1-9]/u.test(rate);
-  if (!exists && day !== "") item.fails("vatRate", "JSON-VAT-RATE");
+  const rates = seller.country === "SK" ? slovakRates(day, corrects) : undefined;
+  const exists = rates === undefined ? /^[1-9]/u.test(rate) : rates.includes(rate);
+  if (!exists && day !== "") item.fails("vatRate", "JSON-VAT-RATE", rates === undefined ? undefined : mayBe(rates));
   if (seller.icDph === undefined && !isSelfBilling) item.fails("vatRate", "JSON-VAT-SELLER");
 }
 
@@ -124,11 +143,12 @@ function needIdentifiers(
   const buyerMissing = rows.some((row) => !BUYER_HAS[row.buyer](buyer));
   if (sellerMissing) {
     const isOutside = lines.some(({ category }) => category === "O");
-    if (isSelfBilling) invoice.fails(isOutside ? "receiverIco" : "receiverIcDph", "JSON-MISSING");
+    if (isSelfBilling) invoice.fails(isOutside ? "receiverIco" : "receiverIcDph", "JSON-MISSING", HINTS.vatId);
     // Lines with a rate have told it themselves.
     else if (lines.every(({ category }) => category !== "S")) invoice.fails("items", "JSON-VAT-SELLER");
   }
-  if (buyerMissing) invoice.fails(isSelfBilling ? "items" : "receiverIcDph", "JSON-MISSING");
+  if (buyerMissing && isSelfBilling) invoice.fails("items", "JSON-VAT-BUYER");
+  else if (buyerMissing) invoice.fails("receiverIcDph", "JSON-MISSING", HINTS.vatId);
   if (lines.some(({ category }) => category === "K") && deliveryDate === undefined)
-    invoice.fails("deliveryDate", "JSON-MISSING");
+    invoice.fails("deliveryDate", "JSON-MISSING", HINTS.delivery);
 }

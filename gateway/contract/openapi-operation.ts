@@ -23,7 +23,7 @@ function allowNull(jsonSchema: z.core.JSONSchema.BaseSchema): void {
   if (anyOf !== undefined)
     jsonSchema.anyOf = anyOf.map((form, at) => (at === 0 ? Object.assign({}, form, { nullable: true }) : form));
   else jsonSchema["nullable"] = true;
-  if (values !== undefined) jsonSchema.enum = [...values, null];
+  if (values !== undefined && !values.includes(null)) jsonSchema.enum = [...values, null];
 }
 
 /**

@@ -91,7 +91,7 @@ const sendBody = z.object({
   payloadEncoding: z.string().optional().describe("UTF-8, the default."),
   checksum: z
     .string()
-    .regex(/^[0-9a-fA-F]{64}$/)
+    .regex(/^[0-9a-fA-F]{64}$/, "must be a SHA-256 in hexadecimal, 64 digits")
     .optional()
     .describe("SHA-256 hex digest of the exact payload bytes."),
 });

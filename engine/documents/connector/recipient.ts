@@ -5,6 +5,7 @@ import { parseParticipantId } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { byForm, plainId, slovakTaxId, TAX_ID_FAULTS } from "../../invoices/connector/slovak-ids.js";
 import type { TaxIdFault } from "../../invoices/connector/slovak-ids.js";
+import { isObject } from "../../invoices/members.js";
 import type { CompanyKey } from "../../storage/identity/directory.js";
 import type { RecipientResolution } from "../accept/request.js";
 
@@ -118,6 +119,10 @@ export async function recipientOf(port: DirectoryPort, named: NamedRecipient): P
   };
 }
 
+/** Of an address that is there every member may be blank. */
+const saysNoAddress = ({ address }: NamedRecipient): boolean =>
+  !isObject(address) || Object.values(address).every((member) => member === undefined);
+
 /** What the body leaves out of the recipient, as the directory says it. A directory may know an id and no name. */
 function withKnownMembers(recipient: NamedRecipient, company: KnownCompany | undefined): NamedRecipient {
   if (company === undefined) return recipient;
@@ -126,7 +131,7 @@ function withKnownMembers(recipient: NamedRecipient, company: KnownCompany | und
   return {
     ...recipient,
     ...(recipient.name === undefined && name !== participantId ? { name } : {}),
-    ...(recipient["address"] === undefined ? { address: { street, city, postalCode: zip } } : {}),
+    ...(saysNoAddress(recipient) ? { address: { street, city, postalCode: zip } } : {}),
   };
 }
 

@@ -109,6 +109,8 @@ function write(hash: Hash, value: unknown): void {
   if (Array.isArray(value)) for (const item of value) write(hash, item);
   else
     for (const [name, member] of Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) {
+      // What a schema has read as left out.
+      if (member === undefined) continue;
       write(hash, name);
       write(hash, member);
     }

@@ -164,13 +164,13 @@ function asJson(members: Collection, own: Party, locate: (source: string) => str
   for (const { code, field, source } of members.issues) {
     const ruleId = (field === undefined ? PROBLEM_OF_ELEMENT[code] : undefined) ?? PROBLEM_OF[code];
     if (ruleId === undefined) continue;
-    problems.add(invoiceField(field ?? "document"), ruleId, source === undefined ? "/" : locate(source));
+    problems.add(invoiceField(field ?? "document"), ruleId, { location: source === undefined ? "/" : locate(source) });
   }
-  for (const source of members.unmapped) problems.add("document", "JSON-UNSAID", locate(source));
+  for (const source of members.unmapped) problems.add("document", "JSON-UNSAID", { location: locate(source) });
   const built = buildInvoice(invoice, own);
   // What the reader could not read is missing for the builder too: that is told once.
   const told = new Set(problems.found.map(({ field }) => field));
-  for (const { field, ruleId } of built.problems) if (!told.has(field)) problems.add(field, ruleId, "/");
+  for (const { field, ruleId } of built.problems) if (!told.has(field)) problems.add(field, ruleId, { location: "/" });
   return { kind: "read", invoice, ubl: problems.isFatal ? undefined : built.ubl, problems };
 }
 

@@ -67,7 +67,7 @@ const defaults = z
 
 const templateKey = z
   .string()
-  .regex(/^[A-Za-z0-9_.-]+$/u)
+  .regex(/^[A-Za-z0-9_.-]+$/u, "must be made of letters without accents, digits and _ . -")
   .max(LIMITS.mapper_template_key_chars_max);
 const template = z
   .object({

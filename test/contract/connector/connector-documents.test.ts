@@ -119,6 +119,7 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
     for (const recipient of [
       { country: "SK", taxId: dic },
       { country: "SK", networkId: t.sandbox.receiver.participantId },
+      { country: "SK", taxId: dic, address: { street: "", city: "", postalCode: "" } },
     ]) {
       const number = `C-${randomUUID().slice(0, 8)}`;
       const body = {

@@ -94,6 +94,32 @@ describe.each(serverForms)("null members over %s", (form) => {
     expect(nobody.status).toBe(400);
   });
 
+  // rulings.md §11, Create: members with a question mark; delivery and type decide what is sent
+  test("a document of the Connector is created where every optional member is blank, and is the one without them", async () => {
+    const externalId = randomUUID();
+    const line = { description: "Paper", quantity: 3, unitPrice: "23.90", vatRate: 23 };
+    const recipient = { country: "SK", networkId: t.sandbox.receiver.participantId, address: {} };
+    const body = { customerRef: "demo-sender", externalId, number: externalId, recipient, lines: [line] };
+    const blanks = {
+      ...{ buyerReference: "", precedingDocumentNumber: " ", issueDate: "", dueDate: "\t", taxPointDate: "" },
+      ...{ deliveryDate: "", documentDiscountPercent: "", currency: "", note: "\n", iban: "", paymentMethod: "" },
+      ...{ variableSymbol: "", prepaidAmount: "" },
+      recipient: {
+        ...{ ...recipient, name: "", companyId: "", taxId: "  ", vatId: "" },
+        address: { street: "", city: "", postalCode: "" },
+      },
+      lines: [{ ...line, unit: "", taxTreatment: "", discount: "" }],
+    };
+    const url = `${t.sandbox.baseUrl}/connector/documents`;
+    const bearer = { authorization: `Bearer ${central}` };
+    const first = await post(url, { ...body, ...blanks }, bearer);
+    expect([first.status, first.json["warning"]], first.text).toEqual([201, undefined]);
+    const again = await post(url, body, bearer);
+    expect([again.status, again.json["id"], again.json["replayed"]]).toEqual([200, first.json["id"], true]);
+    for (const blank of [{ delivery: "" }, { type: "" }, { number: " " }, { recipient: { country: "SK", taxId: "" } }])
+      expect((await post(url, { ...body, externalId: randomUUID(), ...blank }, bearer)).status).toBe(400);
+  });
+
   test("the mapper takes null for the source that is not meant, and for templateKey, fieldMap and defaults", async () => {
     const answer = await post(
       `${t.sandbox.baseUrl}/connector/mapper`,

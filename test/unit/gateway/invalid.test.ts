@@ -3,7 +3,9 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 
 import { LIMITS } from "../../../engine/base/limits.js";
+import { connectorCreateBody } from "../../../engine/invoices/connector/create-body.js";
 import { detailsOfIssues } from "../../../gateway/request/invalid.js";
+import { publishedRows } from "../../support/engines/published-rows.js";
 
 const schema = z.strictObject({ lines: z.array(z.strictObject({ name: z.string() })) });
 
@@ -39,3 +41,49 @@ test("a text where a list must be is told once, and what is wrong beside it is t
     { field: "url", message: "url must have at most 3 characters." },
   ]);
 });
+
+/** Every schema within a schema, once. */
+function schemasWithin(schema: z.core.$ZodType, seen = new Set<z.core.$ZodType>()): ReadonlySet<z.core.$ZodType> {
+  if (seen.has(schema)) return seen;
+  seen.add(schema);
+  const look = (value: unknown): void => {
+    if (value instanceof z.core.$ZodType) schemasWithin(value, seen);
+    else if (Array.isArray(value)) for (const entry of value as unknown[]) look(entry);
+    else if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype)
+      for (const entry of Object.values(value)) look(entry);
+  };
+  look(schema._zod.def);
+  return seen;
+}
+
+test("what a text of a request must look like is said by every member that asks for a form of its own", () => {
+  let forms = 0;
+  for (const { operation, request } of publishedRows)
+    for (const part of [request.params, request.query, request.body])
+      for (const schema of part === undefined ? [] : schemasWithin(part)) {
+        if (!(schema instanceof z.ZodString)) continue;
+        const said = detailsOfIssues(schema.safeParse("\u00b6", { reportInput: true }).error?.issues ?? [], "it");
+        forms += said.length;
+        expect(JSON.stringify(said), operation).not.toContain("the form that this field needs");
+      }
+  expect(forms).toBeGreaterThan(10);
+});
+
+test.each(["23,90", "1 000.00", "+5", "23%", "1e3", true, null, {}])(
+  "a price that is %j is told which form it has",
+  (unitPrice) => {
+    const line = { description: "Paper", quantity: 1, unitPrice, vatRate: 23 };
+    const body = {
+      customerRef: "a",
+      externalId: "b",
+      number: "c",
+      recipient: { country: "SK", taxId: "1" },
+      lines: [line],
+    };
+    const refused = connectorCreateBody.safeParse(body, { reportInput: true });
+    const field = "lines[0].unitPrice";
+    expect(detailsOfIssues(refused.error?.issues ?? [], "body")).toEqual([
+      { field, message: expect.stringMatching(/^lines\[0\]\.unitPrice must be a number such as 23\.90: /u) },
+    ]);
+  },
+);

@@ -51,6 +51,15 @@ describe("an invoice as JSON becomes UBL", () => {
     expect(xml).toContain("<cbc:InvoiceTypeCode>389</cbc:InvoiceTypeCode>");
   });
 
+  test.each([
+    "sk3112000000198742637541",
+    "SK31 1200 0000 1987 4263 7541",
+    "Sk31\u00a01200\u00a00000\u00a01987\u00a04263\u00a07541",
+  ])("an account is the same in small letters and with any blanks: %j", (iban) => {
+    const { xml, problems } = build({ iban, paymentMethod: "sepa" });
+    expect([problems, xml.includes("<cbc:ID>SK3112000000198742637541</cbc:ID>")]).toEqual([[], true]);
+  });
+
   test("attachments go in as they are", () => {
     const attachments = [
       { fileName: "a&b.pdf", mimeType: "application/pdf", content: "JVBERi0=", description: "Scan" },
@@ -183,6 +192,49 @@ describe("what cannot be is refused with the name of the member", () => {
   ])("%s that cannot be is refused, and named", (_, change, problem) => {
     const { xml, problems } = build(change);
     expect([xml, problems]).toEqual(["", [problem]]);
+  });
+
+  const item = (more: object) => ({ items: [{ ...ITEM, ...more }] });
+  const words = (change: object, own: Parameters<typeof buildInvoice>[1] = OWN_FIRM) =>
+    buildInvoice({ ...JSON_INVOICE, ...change }, own).problems.map(({ message }) => message);
+  test.each<[string, object, readonly string[]]>([
+    ["a kind of document", { documentType: "proforma" }, ["self_billing_credit_note"]],
+    ["a way to pay", { paymentMethod: "prevod" }, ["bank_transfer", "58"]],
+    ["a unit", item({ unit: "kusy" }), ["ks", "C62"]],
+    ["a category", item({ vatCategoryCode: "X" }), ["AE"]],
+    ["a treatment", item({ taxTreatment: "reverse" }), ["reverse_charge"]],
+    ["a type of file", { attachments: [{ ...pdf, content, mimeType: "application/msword" }] }, ["application/pdf"]],
+    ["a currency", { currency: "eur" }, ["EUR"]],
+    ["a country", { receiverCountry: "Slovensko" }, ["SK"]],
+    ["a rate", item({ vatRate: 20 }), ["23, 19, 5"]],
+    ["a rate of 0", item({ vatRate: 0 }), ["taxTreatment", "reverse_charge"]],
+    ["a VAT id", { receiverIcDph: "2020202020" }, ["SK2020202020"]],
+    ["a variable symbol", { variableSymbol: "VS1" }, ["10"]],
+    ["an account", { iban: "1234" }, ["SK3112000000198742637541"]],
+    ["a list", { attachments: Array.from({ length: 21 }, () => ({ ...pdf, content })) }, ["20"]],
+    ["a day on which it is due", { dueDate: undefined }, ["paymentTerms"]],
+  ])("%s that cannot be is refused with what may stand there, in both languages", (_, change, named) => {
+    const [message, ...others] = words(change);
+    expect(others).toEqual([]);
+    for (const word of named)
+      expect([message?.en, message?.sk]).toEqual([expect.stringContaining(word), expect.stringContaining(word)]);
+    expect(message?.sk).not.toBe(message?.en);
+  });
+
+  test("an account is said to have another form, or check digits that do not fit, each alone", () => {
+    const [form, digits] = ["SK31-1200-0000-1987-4263-7541", "SK3212000000198742637541"].map((iban) => words({ iban }));
+    expect(digits).toEqual([
+      { en: "Is no IBAN. Its check digits do not fit.", sk: "Nie je IBAN. Kontrolné číslice nesedia." },
+    ]);
+    expect(form).toEqual([
+      { en: expect.not.stringContaining("do not fit"), sk: expect.not.stringContaining("nesedia") },
+    ]);
+  });
+
+  test("a buyer that bills itself and has no VAT id is named, not the lines", () => {
+    const own = { ...OWN_FIRM, icDph: undefined, ico: undefined };
+    const change = { documentType: "self_billing", ...item({ vatRate: 0, taxTreatment: "reverse_charge" }) };
+    expect(build(change, own).problems).toEqual(["items JSON-VAT-BUYER"]);
   });
 
   test("a seller without a VAT id invoices no VAT", () => {
