@@ -1,5 +1,6 @@
 /** The `kurier` command: one table of commands, one way to fail. */
 import { ConfigError } from "../engine/base/config.js";
+import { findMisspelt } from "../engine/base/config/misspelt.js";
 import { Refusal } from "../engine/base/errors.js";
 import { EmbeddedError, PathError, pathErrorOf } from "../engine/embedded/embedded.js";
 import { FirmKeyFailure } from "../engine/storage/keyring/firm-key-files.js";
@@ -86,8 +87,7 @@ async function load(files: readonly CommandFile[]): Promise<readonly Command[]> 
 /** Words that ask for help, of all commands or of one. */
 const HELP: ReadonlySet<string> = new Set(["--help", "-h"]);
 
-async function help(): Promise<void> {
-  const commands = await load(COMMAND_FILES);
+function help(commands: readonly Command[]): void {
   print("kurier — a Peppol access point engine\n");
   print("Usage: kurier COMMAND [ARGUMENTS]\n");
   const width = Math.max(...commands.map((command) => command.name.length));
@@ -97,10 +97,33 @@ async function help(): Promise<void> {
   );
 }
 
-const find = async (args: readonly string[]): Promise<Command | undefined> =>
-  (await load(COMMAND_FILES.filter(({ words }) => words.includes(args[0] ?? ""))))
+/** Commands that begin with a word. */
+const beginningWith = async (word: string): Promise<readonly Command[]> =>
+  (await load(COMMAND_FILES.filter(({ words }) => words.includes(word)))).filter(
+    ({ name }) => name.split(" ")[0] === word,
+  );
+
+const find = (args: readonly string[], commands: readonly Command[]): Command | undefined =>
+  commands
     .toSorted((a, b) => b.name.length - a.name.length)
     .find((command) => command.name.split(" ").every((word, index) => args[index] === word));
+
+/**
+ * Lists all commands, or those that begin as what was asked for does, and says what is wrong with it.
+ * @param kin  commands that begin with the first word
+ */
+async function refuseUnknown([first = "", second]: readonly string[], kin: readonly Command[]): Promise<ExitCode> {
+  const commands = kin.length === 0 ? await load(COMMAND_FILES) : kin;
+  help(commands);
+  const [place, given] = kin.length === 0 ? [0, first] : [1, second];
+  if (given === undefined) complain(`\nThere is no command ${first} alone: those above begin with it.`);
+  else {
+    const known = new Set(commands.flatMap(({ name }) => name.split(" ")[place] ?? []));
+    const meant = findMisspelt([given], known).map((slip) => ` Did you mean ${slip.meant}?`);
+    complain(`\nThere is no command ${place === 0 ? first : `${first} ${given}`}.${meant.join("")}`);
+  }
+  return EXIT.usage;
+}
 
 /** Errors whose message is written for the operator. */
 const FOR_OPERATORS = [
@@ -142,12 +165,14 @@ async function run(args: readonly string[]): Promise<ExitCode> {
     print(VERSION);
     return EXIT.ok;
   }
-  const command = await find(args);
+  if (first === "help" && args.length > 1) return run([...args.slice(1), "--help"]);
+  const kin = await beginningWith(first);
+  const command = find(args, kin);
   if (command === undefined) {
-    await help();
-    if (HELP.has(first) || first === "help") return EXIT.ok;
-    complain(`\nThere is no command ${first}.`);
-    return EXIT.usage;
+    const isHelp = kin.length === 0 ? first === "help" || HELP.has(first) : HELP.has(args[1] ?? "");
+    if (!isHelp) return refuseUnknown(args, kin);
+    help(kin.length === 0 ? await load(COMMAND_FILES) : kin);
+    return EXIT.ok;
   }
   const rest = args.slice(command.name.split(" ").length);
   if (rest.some((word) => HELP.has(word))) {

@@ -18,7 +18,7 @@ import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode, ParsedArguments } from "./command.js";
 import { idList, readable } from "./rules/directory.js";
 import { toJunit, toSarif } from "./verdicts/formats.js";
-import type { FileVerdict } from "./verdicts/formats.js";
+import type { FileVerdict, NotJudged } from "./verdicts/formats.js";
 
 /** Names that --layer takes; findings about the bytes themselves are always shown. */
 const LAYER_NAMES = ["schema", "en16931", "peppol"] as const;
@@ -138,14 +138,14 @@ function filesBelow(path: string): string[] {
     });
 }
 
-async function bytesOf(file: string): Promise<Buffer | undefined> {
+/** @returns why not, in a sentence, where it cannot be read */
+async function bytesOf(file: string): Promise<Buffer | string> {
   try {
     return file === "-" ? await readStandardInput() : readFileSync(file);
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;
-    complain(`${file} cannot be read (${code}).`);
-    return undefined;
+    return `${file} cannot be read (${code}).`;
   }
 }
 
@@ -173,17 +173,19 @@ interface Telling {
   readonly layers: ReadonlySet<string> | undefined;
 }
 
-/** The verdict on one file; undefined, and said why, when there is none. */
-async function judged(file: string, { judge, layers }: Telling): Promise<FileVerdict | ExitCode> {
+/** Without a verdict the command cannot end well. */
+interface Unjudged extends NotJudged {
+  readonly exit: ExitCode;
+}
+
+async function judged(file: string, { judge, layers }: Telling): Promise<FileVerdict | Unjudged> {
   const bytes = await bytesOf(file);
-  if (bytes === undefined) return EXIT.usage;
+  if (typeof bytes === "string") return { file, why: bytes, exit: EXIT.usage };
   const start = systemClock.monotonic();
   const report = judge(bytes);
   if (report !== undefined) return verdictOf(file, report, systemClock.monotonic() - start, layers);
-  complain(
-    `${file} was not judged within ${LIMITS.validator_document_timeout_ms / 1_000} seconds: a rule does not end.`,
-  );
-  return EXIT.failed;
+  const limit_s = LIMITS.validator_document_timeout_ms / 1_000;
+  return { file, why: `${file} was not judged within ${limit_s} seconds: a rule does not end.`, exit: EXIT.failed };
 }
 
 /** Judges all files once and tells the verdicts. */
@@ -191,13 +193,16 @@ async function judgeAll(files: readonly string[], telling: Telling): Promise<Exi
   const { format } = telling;
   let worst: ExitCode = EXIT.ok;
   const verdicts: FileVerdict[] = [];
+  const notJudged: NotJudged[] = [];
   let invalid = 0;
   let unreadable = 0;
   for (const file of files) {
     const verdict = await judged(file, telling);
-    if (typeof verdict === "number") {
-      worst = Math.max(worst, verdict) as ExitCode;
-      if (verdict === EXIT.usage) unreadable += 1;
+    if ("exit" in verdict) {
+      complain(verdict.why);
+      notJudged.push(verdict);
+      worst = Math.max(worst, verdict.exit) as ExitCode;
+      if (verdict.exit === EXIT.usage) unreadable += 1;
       else invalid += 1;
       continue;
     }
@@ -208,13 +213,17 @@ async function judgeAll(files: readonly string[], telling: Telling): Promise<Exi
     invalid += 1;
     if (worst === EXIT.ok) worst = EXIT.failed;
   }
-  if (format === "sarif") print(toSarif(verdicts));
-  if (format === "junit") print(toJunit(verdicts));
-  if (format === "text")
-    print(
-      `${files.length - unreadable} checked, ${invalid === 0 ? colour("green", "all valid") : colour("red", `${invalid} invalid`)}${unreadable > 0 ? `, ${unreadable} unreadable` : ""}.`,
-    );
+  if (format === "sarif") print(toSarif(verdicts, notJudged));
+  if (format === "junit") print(toJunit(verdicts, notJudged));
+  if (format === "text") print(`${summaryOf(files.length - unreadable, invalid, unreadable)}.`);
   return worst;
+}
+
+/** Of no file at all nobody says that it is valid. */
+function summaryOf(checked: number, invalid: number, unreadable: number): string {
+  const verdict = invalid === 0 ? colour("green", "all valid") : colour("red", `${invalid} invalid`);
+  const told = checked === 0 ? [] : [verdict];
+  return [`${checked} checked`, ...told, ...(unreadable === 0 ? [] : [`${unreadable} unreadable`])].join(", ");
 }
 
 /** As `judgeAll`, of what was named; a folder with nothing to judge is no success of those that were judged. */

@@ -20,11 +20,20 @@ export interface FileVerdict {
   readonly upcoming?: readonly Upcoming[];
 }
 
+/** A file of which there is no verdict, and why, in a sentence that names it. */
+export interface NotJudged {
+  readonly file: string;
+  readonly why: string;
+}
+
+/** A path as a reference (RFC 3986): a blank, a percent sign or a colon in a name would make another one of it. */
+const uriOf = (file: string): string => file.split("/").map(encodeURIComponent).join("/");
+
 /** SARIF knows error, warning and note. */
 const SARIF_LEVELS = { fatal: "error", error: "error", warning: "warning", information: "note" } as const;
 
 /** @source SARIF 2.1.0, OASIS: one run, one result a finding */
-export function toSarif(verdicts: readonly FileVerdict[]): string {
+export function toSarif(verdicts: readonly FileVerdict[], notJudged: readonly NotJudged[]): string {
   const results = verdicts.flatMap(({ file, findings }) =>
     findings.map(({ ruleId, severity, location, line, column, message }) => ({
       ruleId,
@@ -33,7 +42,7 @@ export function toSarif(verdicts: readonly FileVerdict[]): string {
       locations: [
         {
           physicalLocation: {
-            artifactLocation: { uri: file },
+            artifactLocation: { uri: uriOf(file) },
             region: { startLine: line ?? 1, ...(column === undefined ? {} : { startColumn: column }) },
           },
           logicalLocations: [{ fullyQualifiedName: location }],
@@ -42,6 +51,7 @@ export function toSarif(verdicts: readonly FileVerdict[]): string {
     })),
   );
   const omitted = verdicts.flatMap(({ file, omittedRules = {} }) => omittedNotices(file, omittedRules));
+  const missing = notJudged.map(({ why }) => ({ level: "error", message: { text: why } }));
   const rules = [...new Set(results.map(({ ruleId }) => ruleId))].sort().map((id) => ({ id }));
   return JSON.stringify({
     $schema: "https://json.schemastore.org/sarif-2.1.0.json",
@@ -50,7 +60,9 @@ export function toSarif(verdicts: readonly FileVerdict[]): string {
       {
         tool: { driver: { name: "kurier", rules } },
         results,
-        invocations: [{ executionSuccessful: true, toolExecutionNotifications: omitted }],
+        invocations: [
+          { executionSuccessful: missing.length === 0, toolExecutionNotifications: [...missing, ...omitted] },
+        ],
       },
     ],
   });
@@ -66,8 +78,11 @@ const omittedNotices = (file: string, rules: Readonly<Record<string, number>>) =
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escapeXml = (text: string): string => text.replace(/[&<>"]/g, (mark) => ESCAPES[mark] ?? mark);
 
-/** JUnit's XML: one test case a file, which fails with its findings of severity fatal and error. */
-export function toJunit(verdicts: readonly FileVerdict[]): string {
+/**
+ * JUnit's XML: one test case a file, which fails with its findings of severity fatal and error; one that has no verdict
+ * is an error.
+ */
+export function toJunit(verdicts: readonly FileVerdict[], notJudged: readonly NotJudged[]): string {
   const cases = verdicts.map(({ file, valid, durationMs, findings }) => {
     const open = `  <testcase classname="kurier validate" name="${escapeXml(file)}" time="${(durationMs / 1000).toFixed(6)}"`;
     if (valid) return `${open}/>`;
@@ -76,11 +91,16 @@ export function toJunit(verdicts: readonly FileVerdict[]): string {
       .map(({ ruleId, line, message, location }) => `${file}:${line ?? 1}: ${ruleId} ${message} ${location}`);
     return `${open}>\n    <failure message="${told.length} findings">${escapeXml(told.join("\n"))}</failure>\n  </testcase>`;
   });
+  const errors = notJudged.map(
+    ({ file, why }) =>
+      `  <testcase classname="kurier validate" name="${escapeXml(file)}">\n    <error message="${escapeXml(why)}"/>\n  </testcase>`,
+  );
   const failures = verdicts.filter(({ valid }) => !valid).length;
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuite name="kurier validate" tests="${verdicts.length}" failures="${failures}">`,
+    `<testsuite name="kurier validate" tests="${cases.length + errors.length}" failures="${failures}" errors="${errors.length}">`,
     ...cases,
+    ...errors,
     "</testsuite>",
   ].join("\n");
 }

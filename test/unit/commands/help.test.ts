@@ -27,3 +27,33 @@ test("a command that is none is named behind the help, with exit code 2", async 
   expect([code, err]).toEqual([2, "\nThere is no command -v.\n"]);
   expect(out).toContain("Usage: kurier COMMAND");
 });
+
+test.each([
+  ["valdate x.xml", "There is no command valdate. Did you mean validate?"],
+  ["frobnicate", "There is no command frobnicate."],
+])("of all commands, what is none is named with the one that was probably meant: %s", async (line, said) => {
+  const { code, err } = await kurier(line.split(" "));
+  expect([code, err]).toEqual([2, `\n${said}\n`]);
+});
+
+test.each([
+  ["rules imprt", "There is no command rules imprt. Did you mean import?"],
+  ["firms frobnicate", "There is no command firms frobnicate."],
+  ["firms", "There is no command firms alone: those above begin with it."],
+])("of commands with one first word those alone are listed where the second is wrong: %s", async (line, said) => {
+  const { code, out, err } = await kurier(line.split(" "));
+  expect([code, err]).toEqual([2, `\n${said}\n`]);
+  const [word = ""] = line.split(" ");
+  const listed = out.split("\n").filter((text) => text.startsWith("  "));
+  expect(listed.length).toBeGreaterThan(1);
+  for (const text of listed) expect(text).toMatch(new RegExp(`^  ${word} `, "u"));
+});
+
+test("help is asked for of a command, and of those with one first word, also by the word help", async () => {
+  expect(await kurier(["help", "validate"])).toEqual(await kurier(["validate", "--help"]));
+  const group = await kurier(["firms", "--help"]);
+  expect([group.code, group.err]).toEqual([0, ""]);
+  expect(group.out).toMatch(/ {2}firms create .*\n/u);
+  expect(group.out).not.toContain("  serve");
+  expect(await kurier(["help", "firms"])).toEqual(group);
+});

@@ -215,10 +215,38 @@ describe("--format", () => {
     ]);
   });
 
+  test("sarif names a file by a reference to it, whatever its name has", async () => {
+    const below = mkdtempSync(join(folder, "named-"));
+    writeFileSync(join(below, "á b%20#1?:.xml"), BROKEN);
+    const { out } = await kurier(["validate", "--format", "sarif", below]);
+    const [, uri = ""] = /"uri":"([^"]*)"/u.exec(out) ?? [];
+    expect(uri).toBe(`${below}/%C3%A1%20b%2520%231%3F%3A.xml`);
+    expect(decodeURIComponent(new URL(uri, "file:///").pathname)).toBe(join(below, "á b%20#1?:.xml"));
+  });
+
+  test("a file that cannot be read is no success of the report: an error in junit, a failed run in sarif", async () => {
+    const gone = file("gone.xml");
+    const sarif = await kurier(["validate", "--format", "sarif", gone, file("valid.xml")]);
+    const { runs } = JSON.parse(sarif.out) as { runs: { invocations: object[] }[] };
+    const why = `${gone} cannot be read (ENOENT).`;
+    expect([sarif.code, sarif.err]).toEqual([2, `${why}\n`]);
+    expect(runs[0]?.invocations).toEqual([
+      { executionSuccessful: false, toolExecutionNotifications: [{ level: "error", message: { text: why } }] },
+    ]);
+    const junit = await kurier(["validate", "--format", "junit", gone, file("valid.xml")]);
+    expect(junit.out).toContain('tests="2" failures="0" errors="1">');
+    expect(junit.out).toContain(`name="${gone}">\n    <error message="${why}"/>`);
+  });
+
+  test("of files of which none could be read nobody says that all are valid", async () => {
+    const { code, out } = await kurier(["validate", file("gone.xml")]);
+    expect([code, out]).toEqual([2, "0 checked, 1 unreadable.\n"]);
+  });
+
   test("junit is one suite with a case for every file, and the invalid ones fail", async () => {
     const { code, out } = await kurier(["validate", "--format", "junit", file("warned.xml"), file("broken.xml")]);
     expect(code).toBe(1);
-    expect(out).toContain('<testsuite name="kurier validate" tests="2" failures="1">');
+    expect(out).toContain('<testsuite name="kurier validate" tests="2" failures="1" errors="0">');
     expect(out.match(/<failure /gu)).toHaveLength(1);
     expect(out).toMatch(/broken\.xml:\d+: BR-CO-16 /u);
   });
