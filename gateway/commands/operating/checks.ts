@@ -64,20 +64,41 @@ interface Check {
   readonly name: string;
   /** What an installation has that passes, where it has it. */
   readonly promise: string | ((installation: Installation) => string);
-  /** @returns what is missing; undefined where nothing is */
+  /** What it is about, where that could not be looked at: the fault of another row, which is told there. */
+  readonly about?: "database" | "pki";
+  /** @returns what is missing; undefined where nothing is, or nothing is known */
   missing(installation: Installation): string | undefined;
 }
 
+/** What is said of a row. */
+interface Verdict {
+  readonly state: "ok" | "missing" | "unknown";
+  readonly words: string;
+}
+
+const UNSEEN = {
+  database: "not looked at, because the database does not answer",
+  pki: "not looked at, because the key store or the authorities cannot be read",
+} as const;
+
+/** Nothing that was not looked at is said to be well. */
+export function verdictOn({ missing, promise, about }: Check, installation: Installation): Verdict {
+  const fault = missing(installation);
+  if (fault !== undefined) return { state: "missing", words: fault.replace(/\s+/g, " ") };
+  if (about !== undefined && installation[about].fault !== undefined) return { state: "unknown", words: UNSEEN[about] };
+  return { state: "ok", words: typeof promise === "string" ? promise : promise(installation) };
+}
+
 /** What a row on the database says; nothing where the database itself is away, which has a row of its own. */
-const ofDatabase =
-  (judge: (database: Database) => string | undefined): Check["missing"] =>
-  ({ database }) =>
-    database.fault === undefined ? judge(database) : undefined;
+const ofDatabase = (judge: (database: Database) => string | undefined): Pick<Check, "about" | "missing"> => ({
+  about: "database",
+  missing: ({ database }) => (database.fault === undefined ? judge(database) : undefined),
+});
 
 const setting = (name: keyof Database["settings"], wanted: readonly string[], why: string): Check => ({
   name: `postgres ${name}`,
   promise: `${name} is ${wanted.join(" or ")}`,
-  missing: ofDatabase(({ settings }) =>
+  ...ofDatabase(({ settings }) =>
     wanted.includes(settings[name]) ? undefined : `${name} of Postgres is ${settings[name]}: ${why}.`,
   ),
 });
@@ -134,6 +155,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "trust",
+    about: "pki",
     promise: "PEPPOL_TRUST_DIR has authorities; whether they are the network's, kurier pki show lets you compare",
     missing: ({ pki }) => {
       if (pki.fault !== undefined || pki.authorities > 0) return undefined;
@@ -199,6 +221,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "master key",
+    about: "database",
     promise: "MASTER_KEY is given and opens what is stored",
     missing: ({ isMasterKeyGiven, database }) => {
       if (!isMasterKeyGiven) return "MASTER_KEY is not set: the key lies in DATA_DIR beside what it seals.";
@@ -217,7 +240,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: "postgres version",
     promise: "Postgres is 15 or newer",
-    missing: ofDatabase(({ version }) =>
+    ...ofDatabase(({ version }) =>
       version >= LIMITS.postgres_version_min
         ? undefined
         : `Postgres is ${Math.trunc(version / 10_000)}; the engine needs 15 or newer.`,
@@ -243,7 +266,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: "clock",
     promise: "the clocks of engine and database agree",
-    missing: ofDatabase(({ clockSkew_ms }) =>
+    ...ofDatabase(({ clockSkew_ms }) =>
       Math.abs(clockSkew_ms) <= LIMITS.doctor_clock_skew_ms
         ? undefined
         : `The database's clock is ${Math.round(clockSkew_ms / 100) / 10} s from ours; set both by NTP.`,
@@ -252,7 +275,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: "migrations",
     promise: "the schema is that of this release",
-    missing: ofDatabase(({ migrations }) =>
+    ...ofDatabase(({ migrations }) =>
       migrations.length === 0
         ? undefined
         : `The schema lacks ${migrations.length} migrations, the first is ${migrations[0] ?? ""}; run kurier migrate.`,

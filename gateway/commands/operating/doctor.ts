@@ -2,8 +2,10 @@
 import { addressIn, EXIT, parseArguments } from "../command.js";
 import type { Command } from "../command.js";
 import { colour, print } from "../terminal.js";
-import { CHECKS } from "./checks.js";
+import { CHECKS, verdictOn } from "./checks.js";
 import { gatherInstallation } from "./facts.js";
+
+const COLOURS = { ok: "green", missing: "red", unknown: "yellow" } as const;
 
 export const doctorCommand: Command = {
   name: "doctor",
@@ -22,13 +24,9 @@ export const doctorCommand: Command = {
     // Where the configuration cannot be used nothing else was looked at.
     const checks =
       installation.configFaults.length > 0 ? CHECKS.filter(({ name }) => name === "configuration") : CHECKS;
-    const verdicts = checks.map((check) => ({ ...check, fault: check.missing(installation) }));
-    for (const { name, promise, fault } of verdicts)
-      print(
-        fault === undefined
-          ? `${colour("green", "ok     ")}  ${name}: ${typeof promise === "string" ? promise : promise(installation)}`
-          : `${colour("red", "missing")}  ${name}: ${fault.replace(/\s+/g, " ")}`,
-      );
-    return verdicts.every(({ fault }) => fault === undefined) ? EXIT.ok : EXIT.failed;
+    const verdicts = checks.map((check) => ({ name: check.name, ...verdictOn(check, installation) }));
+    for (const { name, state, words } of verdicts)
+      print(`${colour(COLOURS[state], state.padEnd("missing".length))}  ${name}: ${words}`);
+    return verdicts.every(({ state }) => state === "ok") ? EXIT.ok : EXIT.failed;
   },
 };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
 import { LIMITS } from "../../../../engine/base/limits.js";
-import { CHECKS, tokenBits } from "../../../../gateway/commands/operating/checks.js";
+import { CHECKS, tokenBits, verdictOn } from "../../../../gateway/commands/operating/checks.js";
 import type { Installation } from "../../../../gateway/commands/operating/checks.js";
 import { gatherInstallation } from "../../../../gateway/commands/operating/facts.js";
 
@@ -165,6 +165,17 @@ describe("the table of kurier doctor", () => {
 
   test("a database that is away is one fault, not one for each of its settings", () => {
     expect(missing({ ...HEALTHY, database: { fault: "Nobody listens." } })).toEqual([["database", "Nobody listens."]]);
+  });
+
+  test("what could not be looked at is unknown, and not said to be well", () => {
+    const states = (installation: Installation, state: string): readonly string[] =>
+      CHECKS.filter((check) => verdictOn(check, installation).state === state).map(({ name }) => name);
+    expect(states({ ...HEALTHY, database: { fault: "Nobody listens." } }, "unknown")).toEqual([
+      ...["master key", "postgres version", "postgres fsync", "postgres full_page_writes"],
+      ...["postgres synchronous_commit", "postgres jit", "postgres server_encoding", "clock", "migrations"],
+    ]);
+    expect(states({ ...HEALTHY, pki: { fault: "AS4_KEYSTORE cannot be opened." } }, "unknown")).toEqual(["trust"]);
+    expect(states(HEALTHY, "ok")).toHaveLength(CHECKS.length);
   });
 
   test("no row says a token or a key", () => {
