@@ -82,7 +82,7 @@ const UNSEEN = {
 } as const;
 
 /** Nothing that was not looked at is said to be well. */
-export function verdictOn({ missing, promise, about }: Check, installation: Installation): Verdict {
+export function judgeCheck({ missing, promise, about }: Check, installation: Installation): Verdict {
   const fault = missing(installation);
   if (fault !== undefined) return { state: "missing", words: fault.replace(/\s+/g, " ") };
   if (about !== undefined && installation[about].fault !== undefined) return { state: "unknown", words: UNSEEN[about] };

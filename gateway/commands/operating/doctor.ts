@@ -2,7 +2,7 @@
 import { addressIn, EXIT, parseArguments } from "../command.js";
 import type { Command } from "../command.js";
 import { colour, print } from "../terminal.js";
-import { CHECKS, verdictOn } from "./checks.js";
+import { CHECKS, judgeCheck } from "./checks.js";
 import { gatherInstallation } from "./facts.js";
 
 const COLOURS = { ok: "green", missing: "red", unknown: "yellow" } as const;
@@ -24,7 +24,7 @@ export const doctorCommand: Command = {
     // Where the configuration cannot be used nothing else was looked at.
     const checks =
       installation.configFaults.length > 0 ? CHECKS.filter(({ name }) => name === "configuration") : CHECKS;
-    const verdicts = checks.map((check) => ({ name: check.name, ...verdictOn(check, installation) }));
+    const verdicts = checks.map((check) => ({ name: check.name, ...judgeCheck(check, installation) }));
     for (const { name, state, words } of verdicts)
       print(`${colour(COLOURS[state], state.padEnd("missing".length))}  ${name}: ${words}`);
     return verdicts.every(({ state }) => state === "ok") ? EXIT.ok : EXIT.failed;

@@ -31,7 +31,7 @@ test("a command that is none is named behind the help, with exit code 2", async 
 test.each([
   ["valdate x.xml", "There is no command valdate. Did you mean validate?"],
   ["frobnicate", "There is no command frobnicate."],
-])("of all commands, what is none is named with the one that was probably meant: %s", async (line, said) => {
+])("what is no command is named behind all of them, with the one that was probably meant: %s", async (line, said) => {
   const { code, err } = await kurier(line.split(" "));
   expect([code, err]).toEqual([2, `\n${said}\n`]);
 });
@@ -40,7 +40,7 @@ test.each([
   ["rules imprt", "There is no command rules imprt. Did you mean import?"],
   ["firms frobnicate", "There is no command firms frobnicate."],
   ["firms", "There is no command firms alone: those above begin with it."],
-])("of commands with one first word those alone are listed where the second is wrong: %s", async (line, said) => {
+])("commands with one first word are listed alone where the second is wrong: %s", async (line, said) => {
   const { code, out, err } = await kurier(line.split(" "));
   expect([code, err]).toEqual([2, `\n${said}\n`]);
   const [word = ""] = line.split(" ");

@@ -238,7 +238,7 @@ describe("--format", () => {
     expect(junit.out).toContain(`name="${gone}">\n    <error message="${why}"/>`);
   });
 
-  test("of files of which none could be read nobody says that all are valid", async () => {
+  test("files of which none could be read are not said to be all valid", async () => {
     const { code, out } = await kurier(["validate", file("gone.xml")]);
     expect([code, out]).toEqual([2, "0 checked, 1 unreadable.\n"]);
   });

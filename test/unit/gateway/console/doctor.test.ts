@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
 import { LIMITS } from "../../../../engine/base/limits.js";
-import { CHECKS, tokenBits, verdictOn } from "../../../../gateway/commands/operating/checks.js";
+import { CHECKS, tokenBits, judgeCheck } from "../../../../gateway/commands/operating/checks.js";
 import type { Installation } from "../../../../gateway/commands/operating/checks.js";
 import { gatherInstallation } from "../../../../gateway/commands/operating/facts.js";
 
@@ -169,7 +169,7 @@ describe("the table of kurier doctor", () => {
 
   test("what could not be looked at is unknown, and not said to be well", () => {
     const states = (installation: Installation, state: string): readonly string[] =>
-      CHECKS.filter((check) => verdictOn(check, installation).state === state).map(({ name }) => name);
+      CHECKS.filter((check) => judgeCheck(check, installation).state === state).map(({ name }) => name);
     expect(states({ ...HEALTHY, database: { fault: "Nobody listens." } }, "unknown")).toEqual([
       ...["master key", "postgres version", "postgres fsync", "postgres full_page_writes"],
       ...["postgres synchronous_commit", "postgres jit", "postgres server_encoding", "clock", "migrations"],
