@@ -67,6 +67,11 @@ export interface AuditPorts {
   readonly now: Instant;
   /** Authorities of the auditor. @default the roots that the records keep */
   readonly trust?: TrustStore;
+  /**
+   * Whether objects must be there that are past their retention: who is about to remove them proves them first, and a
+   * store that is not mounted has none. @default they may have been removed
+   */
+  readonly whole?: boolean;
   /** Called after every page of entries. */
   readonly progress?: (done: number, all: number) => void;
   /** Called for every entry, and for every object beside its own that its record refers to. */
@@ -220,7 +225,7 @@ async function entryFaults(
   const { index } = entry;
   const object = await readers.objects.get(entry.object);
   if (object instanceof EvidenceMissing) {
-    if (ports.now < retainedUntil(entry.object))
+    if (ports.whole === true || ports.now < retainedUntil(entry.object))
       return [{ index, fault: "object_missing", detail: `The object ${entry.object} is missing.` }];
     return "expired";
   }

@@ -112,6 +112,7 @@ async function prove(
   const { faults } = await auditEvidence(
     {
       ...ports,
+      whole: true,
       seen: {
         entry: ({ hash, object, storedAt }) => {
           hashes.update(Buffer.from(hash, "hex"));

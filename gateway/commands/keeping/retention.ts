@@ -22,7 +22,7 @@ export const retentionCommand: Command = {
   summary: "Remove what its time has come for, and prove the evidence over what goes.",
   usage: [
     "kurier retention [--dry-run] [--despite-faults]",
-    "Evidence older than ten years goes when every entry of it is as it was stored; a sealed tombstone takes its place. With --despite-faults what cannot be proved goes, too, and the tombstone tells so; a chain that is broken never does.",
+    "Evidence older than ten years goes when every entry of it is there, and as it was stored; a sealed tombstone takes its place. With --despite-faults what cannot be proved goes, too, and the tombstone tells so; a chain that is broken never does.",
     "Documents and everything that is told of them go with or after their evidence. Safe beside running engines, and again after it was broken off: run it once a day.",
     "The exit code is 1 when evidence could not be proved and stays, 2 when the store cannot be read.",
   ],

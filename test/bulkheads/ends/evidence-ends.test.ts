@@ -3,7 +3,8 @@
  * been eleven years ago, signatures and all; then it is removed, broken off, spoiled and looked at.
  */
 import { randomUUID } from "node:crypto";
-import { chmodSync, existsSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { spawnSync } from "node:child_process";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -178,6 +179,31 @@ test("evidence that cannot be proved stays, with what is behind it, unless someb
   const [tombstone] = await engine.db.sql<{ readonly faults: number }[]>`select faults from evidence_tombstone`;
   expect(tombstone?.faults).toBe(refused.faults.length);
   expect((await audit()).faults).toEqual([]);
+});
+
+test("evidence whose object is lost when its time is over is not proved: it stays, with what is behind it", async () => {
+  const [file = ""] = oldFiles;
+  const bytes = readFileSync(file);
+  rmSync(file);
+  const refused = await removeOldEvidence(portsOf());
+  expect(refused).toMatchObject({ entries: 0, objects: 0 });
+  expect(refused.faults.map(({ fault }) => fault)).toContain("object_missing");
+  expect([await allEntries(), oldFiles.filter((other) => existsSync(other))]).toEqual([kept.length, oldFiles.slice(1)]);
+  // Who only looks later finds no fault in what may be gone.
+  expect((await audit()).faults).toEqual([]);
+  writeFileSync(file, bytes);
+  expect(await removeOldEvidence(portsOf())).toMatchObject({ objects: oldFiles.length, faults: [] });
+});
+
+test("while EVIDENCE_STORE is not mounted no evidence goes, and none of its objects is forgotten", async () => {
+  const empty = mkdtempSync(join(tmpdir(), "kurier-unmounted-"));
+  try {
+    const { entries, faults } = await removeOldEvidence(portsOf(openEvidenceStore(`file:${empty}`, empty, systemClock)));
+    expect([entries, faults.length > 0, await allEntries()]).toEqual([0, true, kept.length]);
+  } finally {
+    rmSync(empty, { recursive: true, force: true });
+  }
+  expect(await removeOldEvidence(portsOf())).toMatchObject({ objects: oldFiles.length, faults: [] });
 });
 
 test("a chain that is broken never goes", async () => {
