@@ -198,7 +198,9 @@ test("evidence whose object is lost when its time is over is not proved: it stay
 test("while EVIDENCE_STORE is not mounted no evidence goes, and none of its objects is forgotten", async () => {
   const empty = mkdtempSync(join(tmpdir(), "kurier-unmounted-"));
   try {
-    const { entries, faults } = await removeOldEvidence(portsOf(openEvidenceStore(`file:${empty}`, empty, systemClock)));
+    const { entries, faults } = await removeOldEvidence(
+      portsOf(openEvidenceStore(`file:${empty}`, empty, systemClock)),
+    );
     expect([entries, faults.length > 0, await allEntries()]).toEqual([0, true, kept.length]);
   } finally {
     rmSync(empty, { recursive: true, force: true });
