@@ -12,6 +12,8 @@ const READY = "Z".charCodeAt(0);
 const HEAD_LENGTH = 5;
 /** Severities behind which a session ends, in the field that is never translated. */
 const ENDINGS: ReadonlySet<unknown> = new Set(["FATAL", "PANIC"]);
+/** A server that only lets itself be read: where its address leads elsewhere by now, its sessions stay with it. */
+const READ_ONLY = "25006";
 const NONE = Buffer.alloc(0);
 
 /** What to make of octets of Postgres. */
@@ -48,7 +50,8 @@ class Messages {
       if (octets[at] === ERROR && this.#isReady) {
         const error = errorOf(octets.subarray(at, end));
         // Half of an answer would be answered on a socket that is gone.
-        if (ENDINGS.has(error.severity)) return { octets: octets.subarray(0, answered), ending: error };
+        if (ENDINGS.has(error.severity) || error.code === READ_ONLY)
+          return { octets: octets.subarray(0, answered), ending: error };
       }
       at = end;
     }
@@ -57,7 +60,9 @@ class Messages {
 }
 
 /** The error of a message, with the members that callers ask for. */
-function errorOf(message: Buffer): Error & { readonly severity: string | undefined } {
+function errorOf(
+  message: Buffer,
+): Error & { readonly code: string | undefined; readonly severity: string | undefined } {
   const fields = new Map(
     message
       .toString("utf8", HEAD_LENGTH)
@@ -68,7 +73,7 @@ function errorOf(message: Buffer): Error & { readonly severity: string | undefin
   return Object.assign(new Error(text), { code, severity });
 }
 
-/** Lets a session that Postgres ends fail what is under way on its socket. */
+/** Lets a session that Postgres ends, or that can only read, fail what is under way on its socket, and end. */
 export function failingAtFatal<S extends Duplex>(socket: S): S {
   const emit = socket.emit.bind(socket);
   const messages = new Messages();

@@ -13,6 +13,7 @@ import { pemOf } from "../../../engine/peppol/pki/certificate.js";
 import { socketsTo } from "../../../engine/storage/driver/sockets.js";
 import { connectionTarget, openSql } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
+import { databaseErrorOf } from "../../../engine/storage/unusable.js";
 import { eventually } from "../../support/eventually.js";
 import { makeTestPki } from "../../support/peppol/test-pki.js";
 import { freshDatabase } from "../../support/database/postgres.js";
@@ -347,5 +348,40 @@ describe("a server that is hardly there", () => {
     sql = openSql({ url: `postgres://kurier@127.0.0.1:${port}/kurier`, connections: 1, name: "lost-sockets" });
     await expect(select(1)).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
     balancer.close();
+  });
+});
+
+describe("a session that can only read", () => {
+  /** One that has begun when all was well. */
+  let operator: Sql;
+  /** Those that have begun stay as they are, as where an address is moved that they were made by. */
+  const sessionsBegin = (as: "reading" | "writing"): Promise<unknown> =>
+    operator.unsafe(`do $$ begin
+      execute format(
+        'alter database %I set default_transaction_read_only = ${as === "reading" ? "on" : "off"}', current_database());
+    end $$`);
+  beforeEach(async () => {
+    operator = database.one("operator");
+    await operator`create table kept (n integer)`;
+    await sessionsBegin("reading");
+    sql = openSql({ url: database.url, connections: 1, name: "lost-sockets" });
+  });
+
+  test("a write is refused by it once, and the next one has a session that begins anew", async () => {
+    const told: unknown = await sql`insert into kept values (1)`.catch((error: unknown) => error);
+    expect(databaseErrorOf(told)).toMatchObject({
+      message: expect.stringContaining("it can only be read now, as a standby can (25006)") as string,
+      passing: true,
+    });
+    await sessionsBegin("writing");
+    await sql`insert into kept values (2)`;
+    expect(await sql`select n from kept`).toEqual([{ n: 2 }]);
+  });
+
+  test("what waits behind a write that is refused by it is answered all the same", async () => {
+    const [written, read] = await Promise.allSettled([sql`insert into kept values (3)`, select(1)]);
+    expect(written).toMatchObject({ status: "rejected", reason: { code: "25006" } });
+    expect(read).toEqual({ status: "fulfilled", value: 1 });
+    await sessionsBegin("writing");
   });
 });
