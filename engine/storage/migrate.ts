@@ -13,6 +13,7 @@ import { isoInstant } from "../base/clock.js";
 import type { Clock } from "../base/clock.js";
 import { LIMITS } from "../base/limits.js";
 import { runSteps, stepsOf } from "./migration-steps.js";
+import { losesStatements } from "./pooler.js";
 import { isPassing, openSql } from "./sql.js";
 import type { Sql } from "./sql.js";
 
@@ -195,7 +196,7 @@ async function checkSettings(sql: Sql): Promise<void> {
  * A database of another encoding takes most documents and fails at the first name that it has no letters for. One that
  * was begun is served all the same, because whoever has it can move only while he is served; `kurier doctor` tells him.
  */
-async function checkServer(sql: Sql): Promise<void> {
+async function checkServer(sql: Sql, url: string): Promise<void> {
   const [row] = await sql<{ readonly version: number; readonly encoding: string; readonly isolation: string }[]>`
     select current_setting('server_version_num')::integer as version, current_setting('server_encoding') as encoding,
       current_setting('default_transaction_isolation') as isolation`;
@@ -210,6 +211,11 @@ async function checkServer(sql: Sql): Promise<void> {
     );
   }
   await checkSettings(sql);
+  if (await losesStatements(sql, url)) {
+    throw new MigrationError(
+      "The pooler before this database gives prepared statements to sessions that do not have them: put prepare=false into DATABASE_URL (docs/deploy.md, A pooler).",
+    );
+  }
   if (row?.encoding !== ENCODING && (await readApplied(sql)).length === 0) {
     throw new MigrationError(
       // With the locale, for that of a server made under LATIN2 takes no other encoding than its own.
@@ -354,14 +360,14 @@ function refuseChanged(status: readonly MigrationStatus[]): void {
 
 /**
  * Looks whether this release can work with the schema; changes nothing.
- * @throws MigrationError when the server is too old, connections have other settings than they ask for, an
- *   empty database has another encoding, the server counts behind the database, an applied file was changed, or one is
- *   missing
+ * @throws MigrationError when the server is too old, connections have other settings than they ask for, a pooler loses
+ *   their statements, an empty database has another encoding, the server counts behind the database, an applied file
+ *   was changed, or one is missing
  */
 export async function requireMigrated(options: Omit<MigrateOptions, "clock">): Promise<void> {
   const files = readFiles(options.directory ?? defaultDirectory());
   const status = await withConnection(options.url, async (sql) => {
-    await checkServer(sql);
+    await checkServer(sql, options.url);
     await checkCount(sql);
     return statusOf(files, await readApplied(sql));
   });
@@ -377,14 +383,14 @@ export async function requireMigrated(options: Omit<MigrateOptions, "clock">): P
  * Brings the schema up to date. Safe to run from several processes at once: each migration is applied by one of them.
  * Migrations that a newer release applied are left alone, so that the older release keeps running beside it.
  * @returns the names of the migrations that this call applied
- * @throws MigrationError when the server is too old, connections have other settings than they ask for, an
- *   empty database has another encoding, the server counts behind the database, an applied file was changed, a script
- *   fails, or nothing was begun
+ * @throws MigrationError when the server is too old, connections have other settings than they ask for, a pooler loses
+ *   their statements, an empty database has another encoding, the server counts behind the database, an applied file
+ *   was changed, a script fails, or nothing was begun
  */
 export async function migrate(options: MigrateOptions): Promise<readonly string[]> {
   const files = readFiles(options.directory ?? defaultDirectory());
   return withConnection(options.url, async (sql) => {
-    await checkServer(sql);
+    await checkServer(sql, options.url);
     await checkCount(sql);
     if (options.begun === true && (await readApplied(sql)).length === 0)
       throw new MigrationError(

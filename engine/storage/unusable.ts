@@ -24,6 +24,10 @@ interface Reason {
 
 const LEFT: Reason = { words: "it ended the connection" };
 const SILENT: Reason = { words: "nobody answers at the address of DATABASE_URL" };
+const STATEMENT_LOST: Reason = {
+  words: "the pooler before it does not follow prepared statements, which prepare=false in DATABASE_URL ends",
+  passing: false,
+};
 const UNTRUSTED: Reason = { words: "its certificate is not trusted here", passing: false };
 
 /** By SQLSTATE, and by the codes of the sockets and of postgres.js. */
@@ -43,10 +47,12 @@ const REASONS: Readonly<Record<string, Reason>> = {
   CONNECTION_DESTROYED: LEFT,
   UNANSWERED: { words: "it does not answer" },
   "25006": { words: "it can only be read now, as a standby can" },
+  "26000": STATEMENT_LOST,
   "28000": { words: "it does not let the user of DATABASE_URL in", passing: false },
   "28P01": { words: "it does not take the password of DATABASE_URL", passing: false },
   "3D000": { words: "there is no database of the name in DATABASE_URL", passing: false },
   "3F000": { words: "it has no schema of the search path that DATABASE_URL or its user asks for", passing: false },
+  "42P05": STATEMENT_LOST,
   "42501": { words: "the user of DATABASE_URL lacks rights on it", passing: false },
   "53100": { words: "its disk is full" },
   "53300": { words: "it has no connection left" },

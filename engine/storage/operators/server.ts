@@ -5,7 +5,17 @@ import type { Sql } from "../sql.js";
 interface ServerFacts {
   readonly version: number;
   readonly settings: Readonly<
-    Record<"fsync" | "synchronous_commit" | "full_page_writes" | "jit" | "server_encoding", string>
+    Record<
+      | "fsync"
+      | "synchronous_commit"
+      | "full_page_writes"
+      | "jit"
+      | "enable_seqscan"
+      | "lock_timeout"
+      | "default_transaction_isolation"
+      | "server_encoding",
+      string
+    >
   >;
   readonly now: Date;
 }
@@ -17,6 +27,8 @@ export async function readServerFacts(sql: Sql): Promise<ServerFacts> {
       jsonb_build_object(
         'fsync', current_setting('fsync'), 'synchronous_commit', current_setting('synchronous_commit'),
         'full_page_writes', current_setting('full_page_writes'), 'jit', current_setting('jit'),
+        'enable_seqscan', current_setting('enable_seqscan'), 'lock_timeout', current_setting('lock_timeout'),
+        'default_transaction_isolation', current_setting('default_transaction_isolation'),
         'server_encoding', current_setting('server_encoding')) as settings`;
   if (row === undefined) throw new Error("the server says nothing of itself");
   return row;

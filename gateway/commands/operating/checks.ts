@@ -50,8 +50,20 @@ interface Database {
   readonly fault: undefined;
   readonly version: number;
   readonly settings: Readonly<
-    Record<"fsync" | "synchronous_commit" | "full_page_writes" | "jit" | "server_encoding", string>
+    Record<
+      | "fsync"
+      | "synchronous_commit"
+      | "full_page_writes"
+      | "jit"
+      | "enable_seqscan"
+      | "lock_timeout"
+      | "default_transaction_isolation"
+      | "server_encoding",
+      string
+    >
   >;
+  /** Whether a pooler in front gives prepared statements to sessions that lack them. */
+  readonly losesStatements: boolean;
   /** Of its clock against ours, without the way there and back. */
   readonly clockSkew_ms: number;
   /** Migrations that are missing or were changed. */
@@ -258,6 +270,34 @@ export const CHECKS: readonly Check[] = [
     ["off"],
     "plans are compiled for each statement; a pooler in front may leave out what the engine asks for",
   ),
+  setting(
+    "enable_seqscan",
+    ["off"],
+    "plans read whole tables, and no engine starts; a pooler in front may leave out what the engine asks for",
+  ),
+  {
+    name: "postgres lock_timeout",
+    promise: "lock_timeout is set",
+    missing: ofDatabase(({ settings }) =>
+      settings.lock_timeout !== "0"
+        ? undefined
+        : "lock_timeout of Postgres is 0: who waits for a lock does so for ever, and no engine starts; a pooler in front may leave out what the engine asks for.",
+    ),
+  },
+  setting(
+    "default_transaction_isolation",
+    ["read committed"],
+    "much that is done side by side fails, and no engine starts; set it back for the role, and take it out of DATABASE_URL",
+  ),
+  {
+    name: "postgres statements",
+    promise: "prepared statements are found by those who prepared them",
+    missing: ofDatabase(({ losesStatements }) =>
+      losesStatements
+        ? "The pooler in front gives prepared statements to sessions that lack them, and no engine starts: put prepare=false into DATABASE_URL."
+        : undefined,
+    ),
+  },
   setting(
     "server_encoding",
     ["UTF8"],

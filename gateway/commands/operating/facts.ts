@@ -15,6 +15,7 @@ import { FirmKeyFailure } from "../../../engine/storage/keyring/firm-key-files.j
 import { checkFirmKeys } from "../../../engine/storage/keyring/firm-keys.js";
 import { checkKeyring, MasterKeyError } from "../../../engine/storage/keyring/keyring.js";
 import { migrationStatus } from "../../../engine/storage/migrate.js";
+import { losesStatements } from "../../../engine/storage/pooler.js";
 import { readServerFacts } from "../../../engine/storage/operators/server.js";
 import { DatabaseError } from "../../../engine/storage/unusable.js";
 import { EmbeddedError, runningNatsServer } from "../../../engine/embedded/embedded.js";
@@ -84,7 +85,15 @@ async function databaseOf(config: Config): Promise<Installation["database"]> {
                     throw error;
                   },
                 );
-        return { fault: undefined, ...server, clockSkew_ms: now.getTime() - middle, migrations, keyringFault };
+        const isLosing = await losesStatements(sql, url);
+        return {
+          fault: undefined,
+          ...server,
+          losesStatements: isLosing,
+          clockSkew_ms: now.getTime() - middle,
+          migrations,
+          keyringFault,
+        };
       },
       { migrated: false },
     );

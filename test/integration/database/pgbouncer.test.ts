@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { MigrationError, requireMigrated } from "../../../engine/storage/migrate.js";
+import { losesStatements } from "../../../engine/storage/pooler.js";
 import { openSql, untilAnswered } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { databaseErrorOf } from "../../../engine/storage/unusable.js";
@@ -99,6 +100,26 @@ describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBo
     expect((told as MigrationError).message).toMatch(
       /^Connections to this database have enable_seqscan = on, jit = on, lock_timeout = 0, which is not what they ask for: a pooler drops it, /,
     );
+  });
+
+  test("behind PgBouncer nothing starts whose prepared statements it loses, and the sentence says what ends that", async () => {
+    const refusal = (url: string): Promise<string> => requireMigrated({ url }).then(() => "none", String);
+    expect(await refusal(pooler.url)).toMatch(
+      /^MigrationError: The pooler before this database gives prepared statements to sessions that do not have them: put prepare=false into DATABASE_URL /,
+    );
+    expect(await refusal(`${pooler.url}${ASKED}`)).toBe("none");
+  });
+
+  test("behind PgBouncer in session mode, where each connection finds its statements again, a start needs no prepare=false", async () => {
+    const keeping = await startPgBouncer(program ?? "", server.url, {
+      ignore_startup_parameters: IGNORED,
+      pool_mode: "session",
+    });
+    await requireMigrated({ url: keeping.url });
+    const sql = openSql({ url: keeping.url, name: "test", connections: 1 });
+    expect(await losesStatements(sql, keeping.url)).toBe(false);
+    await sql.end({ timeout: 1 });
+    await keeping.stop();
   });
 
   test("what the role is told holds behind PgBouncer once it has begun its sessions anew, as the sentence says", async () => {
