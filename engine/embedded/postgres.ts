@@ -227,7 +227,8 @@ async function initialise(directory: string, binaries: Binaries, privileges: Pri
     "C.UTF-8",
     "--no-instructions",
   ]);
-  const options: SpawnOptions = { cwd: draft, env: environmentOf(binaries) };
+  // What tells our whole group to end is for us: initdb would end half-way, and the start would say that it failed.
+  const options: SpawnOptions = { cwd: draft, env: environmentOf(binaries), detached: true };
   if (uid !== undefined) options.uid = uid;
   if (gid !== undefined) options.gid = gid;
   await run(file, args, options, LIMITS.child_start_timeout_ms * 4);

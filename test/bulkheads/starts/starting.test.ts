@@ -114,6 +114,22 @@ test("an engine that waits for the migrations of another process is gone soon af
   await db.drop();
 });
 
+test("an engine whose whole group is told to end while its database is made, as by systemd or Ctrl-C, ends with 0", async () => {
+  const dataDir = newDataDir();
+  const { PATH = "" } = process.env;
+  const env = { PATH, DATA_DIR: dataDir, NATS_URL: "embedded", LOG_LEVEL: "silent", ENVIRONMENT: "sandbox" };
+  const engine = spawn(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "serve"], {
+    env: { ...env, PORT: "0", ADMIN_PORT: "0" },
+    stdio: "ignore",
+    detached: true,
+  });
+  undo.push(() => engine.kill("SIGKILL"));
+  await eventually("its database is being made", () => existsSync(join(dataDir, "postgres.new/base")));
+  process.kill(-(engine.pid ?? 0), "SIGTERM");
+  await eventually("it is gone", () => engine.exitCode !== null || engine.signalCode !== null);
+  expect(engine.exitCode).toBe(0);
+});
+
 describe("an engine whose operator loads a module before it", () => {
   const note = (to: string): string =>
     `.appendFileSync(${JSON.stringify(to)}, isMainThread ? "engine\\n" : "thread\\n");`;
