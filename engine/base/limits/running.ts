@@ -22,11 +22,11 @@ export const RUNNING_LIMITS = {
   // Postgres
   db_connections: 16,
   /** Connections for logins, renewals and guesses, beside those of all other work. Ours. */
+  db_login_connections: 4,
   /** Connections that ask at once, to find out whether a pooler gives one the session of another. */
   pooler_probe_connections: 2,
   /** How often each of them asks. */
   pooler_probe_rounds: 6,
-  db_login_connections: 4,
   db_statement_timeout_ms: 10 * SECOND_MS,
   db_lock_timeout_ms: 2 * SECOND_MS,
   /** So much longer than a statement may take Postgres may be silent on a connection that owes an answer. Ours. */
