@@ -278,7 +278,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: "postgres lock_timeout",
     promise: "lock_timeout is set",
-    missing: ofDatabase(({ settings }) =>
+    ...ofDatabase(({ settings }) =>
       settings.lock_timeout !== "0"
         ? undefined
         : "lock_timeout of Postgres is 0: who waits for a lock does so for ever, and no engine starts; a pooler in front may leave out what the engine asks for.",
@@ -292,7 +292,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: "postgres statements",
     promise: "prepared statements are found by those who prepared them",
-    missing: ofDatabase(({ losesStatements }) =>
+    ...ofDatabase(({ losesStatements }) =>
       losesStatements
         ? "The pooler in front gives prepared statements to sessions that lack them, and no engine starts: put prepare=false into DATABASE_URL."
         : undefined,
