@@ -191,7 +191,9 @@ describe("the table of kurier doctor", () => {
       CHECKS.filter((check) => judgeCheck(check, installation).state === state).map(({ name }) => name);
     expect(states({ ...HEALTHY, database: { fault: "Nobody listens." } }, "unknown")).toEqual([
       ...["master key", "postgres version", "postgres fsync", "postgres full_page_writes"],
-      ...["postgres synchronous_commit", "postgres jit", "postgres server_encoding", "clock", "migrations"],
+      ...["postgres synchronous_commit", "postgres jit", "postgres enable_seqscan", "postgres lock_timeout"],
+      ...["postgres default_transaction_isolation", "postgres statements", "postgres server_encoding"],
+      ...["clock", "migrations"],
     ]);
     expect(states({ ...HEALTHY, pki: { fault: "AS4_KEYSTORE cannot be opened." } }, "unknown")).toEqual(["trust"]);
     expect(states(HEALTHY, "ok")).toHaveLength(CHECKS.length);
