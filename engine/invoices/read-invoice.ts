@@ -22,7 +22,7 @@ const PREPAYMENT_MEMBERS: ReadonlySet<string> = new Set(["amount", "invoiceNumbe
 const VAT_ID = /^[A-Z]{2}[A-Za-z0-9+*]{2,13}$/u;
 const COUNTRY = /^[A-Z]{2}$/u;
 const CURRENCY = /^[A-Z]{3}$/u;
-const IBAN = /^[A-Z]{2}\d{2}[A-Z0-9]{10,30}$/iu;
+const IBAN = /^[A-Za-z]{2}\d{2}[A-Za-z0-9]{10,30}$/u;
 const KINDS = Object.fromEntries(Object.keys(DOCUMENT_KINDS).map((kind) => [kind, kind as InvoiceKind]));
 
 /** What members of a form may hold, and why some are needed. */

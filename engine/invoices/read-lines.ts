@@ -116,7 +116,8 @@ function checkRate(item: Members, rate: string, { seller, isSelfBilling, day, co
   // A rate below 1 is what the rules take for none.
   const rates = seller.country === "SK" ? slovakRates(day, corrects) : undefined;
   const exists = rates === undefined ? /^[1-9]/u.test(rate) : rates.includes(rate);
-  if (!exists && day !== "") item.fails("vatRate", "JSON-VAT-RATE", rates === undefined ? undefined : mayBe(rates));
+  if (!exists && day !== "")
+    item.fails("vatRate", "JSON-VAT-RATE", rates === undefined || rates.length === 0 ? undefined : mayBe(rates));
   if (seller.icDph === undefined && !isSelfBilling) item.fails("vatRate", "JSON-VAT-SELLER");
 }
 

@@ -231,6 +231,21 @@ describe("what cannot be is refused with the name of the member", () => {
     ]);
   });
 
+  test.each(["SK31120000001987426375\u212a1", "\u017fK3112000000198742637541"])(
+    "an account with a letter that only looks like one of an IBAN is refused by its form: %j",
+    (iban) => {
+      expect(build({ iban }).problems).toEqual(["iban JSON-IBAN"]);
+    },
+  );
+
+  test("a day before all known rates names none of them", () => {
+    const [message] = words({ issueDate: "2010-12-31", taxPointDate: "2010-12-31", deliveryDate: "2010-12-31" });
+    expect(message).toEqual({
+      en: "No VAT rate that the seller's country has on the day of the supply.",
+      sk: "Takú sadzbu DPH krajina predávajúceho v deň dodania nemá.",
+    });
+  });
+
   test("a buyer that bills itself and has no VAT id is named, not the lines", () => {
     const own = { ...OWN_FIRM, icDph: undefined, ico: undefined };
     const change = { documentType: "self_billing", ...item({ vatRate: 0, taxTreatment: "reverse_charge" }) };
