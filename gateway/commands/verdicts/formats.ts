@@ -26,8 +26,11 @@ export interface NotJudged {
   readonly why: string;
 }
 
-/** A path as a reference (RFC 3986): a blank, a percent sign or a colon in a name would make another one of it. */
-const uriOf = (file: string): string => file.split("/").map(encodeURIComponent).join("/");
+/**
+ * A path as a reference (RFC 3986): a blank, a percent sign or a colon in a name would make another one of it, two
+ * slashes at its beginning a host.
+ */
+const uriOf = (file: string): string => file.replace(/^\/+/u, "/").split("/").map(encodeURIComponent).join("/");
 
 /** SARIF knows error, warning and note. */
 const SARIF_LEVELS = { fatal: "error", error: "error", warning: "warning", information: "note" } as const;

@@ -224,6 +224,12 @@ describe("--format", () => {
     expect(decodeURIComponent(new URL(uri, "file:///").pathname)).toBe(join(below, "á b%20#1?:.xml"));
   });
 
+  test("two slashes before a path make no host of its first folder in sarif", async () => {
+    const { out } = await kurier(["validate", "--format", "sarif", `/${file("broken.xml")}`]);
+    const [, uri = ""] = /"uri":"([^"]*)"/u.exec(out) ?? [];
+    expect(new URL(uri, "file:///").href).toBe(`file://${file("broken.xml")}`);
+  });
+
   test("a file that cannot be read is no success of the report: an error in junit, a failed run in sarif", async () => {
     const gone = file("gone.xml");
     const sarif = await kurier(["validate", "--format", "sarif", gone, file("valid.xml")]);
