@@ -29,7 +29,7 @@ const KINDS = Object.fromEntries(Object.keys(DOCUMENT_KINDS).map((kind) => [kind
 const HINTS = {
   vatId: {
     en: "A VAT id begins with its country in capitals, such as SK2020202020.",
-    sk: "IČ DPH sa začína krajinou veľkými písmenami, napríklad SK2020202020.",
+    sk: "IČ DPH sa začína kódom krajiny veľkými písmenami, napríklad SK2020202020.",
   },
   country: {
     en: "It is a country's code of two capitals, such as SK.",
