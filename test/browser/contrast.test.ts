@@ -13,6 +13,7 @@ const pageWith = (other: string): string => {
   paragraphs[75] = other;
   return `<!doctype html><html lang="en"><head><title>Texts</title><style>
     body { color: #111; background: #fff } .dark { background: #222 } .pale { color: #ddd } [hidden] { display: none }
+    button, button:disabled { color: #ddd; background: #fff }
     </style></head><body><main><h1>Texts</h1>${paragraphs.join("")}</main></body></html>`;
 };
 
@@ -33,6 +34,25 @@ const CASES: readonly (readonly [string, string, boolean])[] = [
   ],
 ];
 
+const CLOSED = '<details><summary>More</summary><p class="pale">Pale.</p></details>';
+const CUT_OFF = '<div style="height: 0; overflow: hidden"><p class="pale">Pale.</p></div>';
+const OFF = "<button disabled><b>Off or on</b></button>";
+
+/** Of texts that look alike the second alone can be read, and is hard to read. */
+const SECONDS: readonly (readonly [string, string])[] = [
+  ["in details that are open", `${CLOSED}${CLOSED.replace("<details>", "<details open>")}${CLOSED}${CLOSED}`],
+  ["where it is not cut off", `${CUT_OFF}${CUT_OFF.replace("height: 0; ", "")}${CUT_OFF}${CUT_OFF}`],
+  ["in letters", '<p class="pale">→→</p><p class="pale">Pale.</p><p class="pale">→→</p><p class="pale">→→</p>'],
+  ["in a control that is not disabled", `${OFF}${OFF.replace(" disabled", "")}${OFF}${OFF}`],
+];
+
+/** Controls that have their text in an attribute or in what they hold, which are no texts of a page. */
+const CONTROLS: readonly string[] = [
+  '<form><input type="submit" class="pale" value="Send"></form>',
+  '<label for="name">Name</label> <span><input id="name" class="pale" value="Pale"></span>',
+  '<label for="list">List</label> <span><select id="list" class="pale"><option>Pale</option></select></span>',
+];
+
 describeBrowser("texts that are hard to read", (executablePath) => {
   let browser: Browser;
   beforeAll(async () => {
@@ -50,4 +70,18 @@ describeBrowser("texts that are hard to read", (executablePath) => {
       await page.close();
     },
   );
+
+  test.each(SECONDS)("a pale text is found %s, the second of four that look alike", async (_where, texts) => {
+    const page = await browser.newPage();
+    await page.setContent(pageWith(texts));
+    expect((await violations(page)).join("\n")).toMatch(/^color-contrast: /m);
+    await page.close();
+  });
+
+  test.each(CONTROLS)("a control that is hard to read is found: %s", async (control) => {
+    const page = await browser.newPage();
+    await page.setContent(pageWith(control));
+    expect((await violations(page)).join("\n")).toMatch(/^color-contrast: /m);
+    await page.close();
+  });
 });

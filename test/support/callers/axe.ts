@@ -5,11 +5,12 @@ import type { Page } from "playwright-core";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-interface AxeResults {
-  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string }[];
 }
 
-/** Stands at the elements whose contrast is judged. */
+/** Stands at the elements whose contrast is being judged. */
 const MARK = "data-judged";
 
 /** What a text and its ground look like, and what decides whether something lies between them. */
@@ -18,12 +19,15 @@ const STYLES = [
   ...["position", "zIndex", "filter", "mixBlendMode", "visibility"],
 ];
 
+/** What is judged wherever it is: it may be disabled, which is judged by nobody, or have its text in no node of text. */
+const CONTROLS = "button, input, label, option, select, textarea, fieldset, [aria-disabled]";
+
 /**
- * For the page: marks the first, the middle and the last of texts that look alike, which is when their elements and all
- * that these lie in have the same names, classes and styles. What can be disabled, or belongs to what can, is marked
- * wherever it is, for axe-core leaves out what is; it judges no text of one character either.
+ * For the page: judges the first, the middle and the last of texts that look alike, which is when their elements and all
+ * that these lie in have the same names, classes and styles. Where axe-core can say nothing of these, as they are cut
+ * off, disabled, signs and no words, or in details that are closed, it judges all that look like them.
  */
-const MARK_TEXTS = `{
+const JUDGE_CONTRAST = `(async () => {
   const looks = new Map(), numbers = new Map(), alike = new Map();
   const lookOf = (element) => {
     if (element === null) return 0;
@@ -37,34 +41,44 @@ const MARK_TEXTS = `{
     return looks.get(element);
   };
   for (const element of document.body.querySelectorAll("*")) {
-    const texts = [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE);
-    const length = texts.map((node) => node.nodeValue).join("").trim().length;
-    if (length === 0 || element.getClientRects().length === 0) continue;
-    const isControl = element.matches("button, input, label, option, select, textarea, fieldset, [aria-disabled]");
-    const kind = isControl ? element : lookOf(element) + (length === 1 ? " character" : " text");
+    const hasText = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.nodeValue.trim());
+    const isControl = element.matches("${CONTROLS}");
+    if (!(hasText || isControl) || element.getClientRects().length === 0) continue;
+    const kind = isControl ? element : lookOf(element);
     alike.set(kind, [...(alike.get(kind) ?? []), element]);
   }
-  for (const elements of alike.values())
-    for (const at of [0, elements.length >> 1, elements.length - 1]) elements[at].setAttribute("${MARK}", "");
-  alike.size;
-}`;
+  const judge = async (elements) => {
+    if (elements.length === 0) return { violations: [], passes: [] };
+    for (const element of elements) element.setAttribute("${MARK}", "");
+    const options = { runOnly: ["color-contrast"], resultTypes: ["violations", "passes"], selectors: false };
+    const results = await axe.run("[${MARK}]", { ...options, elementRef: true });
+    for (const element of elements) element.removeAttribute("${MARK}");
+    return results;
+  };
+  const nodesOf = (rules) => rules.flatMap(({ nodes }) => nodes);
+  const groups = [...alike.values()];
+  const some = await judge(
+    groups.flatMap((elements) => [0, elements.length >> 1, elements.length - 1].map((at) => elements[at])),
+  );
+  const judged = new Set(nodesOf([...some.violations, ...some.passes]).map(({ element }) => element));
+  const others = await judge(groups.filter((elements) => !elements.some((one) => judged.has(one))).flat());
+  return [some, others].flatMap(({ violations }) =>
+    violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })),
+  );
+})()`;
 
 /**
  * The rules that a page breaks, with the elements. The elements that keep them, which are nearly all, are neither named
  * nor described. Contrast alone takes three quarters of the time on a page of 25,000 elements.
  */
 export async function violations(page: Page): Promise<readonly string[]> {
-  const run = async (context: string, options: string): Promise<AxeResults> =>
-    (await page.evaluate(
-      `axe.run(${context}, { resultTypes: ["violations"], selectors: false, ${options} })`,
-    )) as AxeResults;
   await page.evaluate(AXE);
   // Sizes of what is clicked are a rule of WCAG 2.2, and those of that edition axe-core asks for by name only.
   const rules = `rules: { "target-size": { enabled: true }, "color-contrast": { enabled: false } }`;
-  const found = [await run("document", rules)];
-  const kinds = await page.evaluate(MARK_TEXTS);
-  if (kinds !== 0) found.push(await run(`"[${MARK}]"`, `runOnly: ["color-contrast"]`));
-  return found
-    .flatMap((results) => results.violations)
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+  const options = `{ resultTypes: ["violations"], selectors: false, ${rules} }`;
+  const found = [
+    ...((await page.evaluate(`axe.run(${options}).then(({ violations }) => violations)`)) as readonly Violation[]),
+    ...((await page.evaluate(JUDGE_CONTRAST)) as readonly Violation[]),
+  ];
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
 }
