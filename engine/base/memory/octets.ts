@@ -89,7 +89,8 @@ export function createOctets(max: number, waitingMax = 0, holderShare = 1): Octe
       const taken = tryTake(bytes, holder);
       if (taken !== undefined) return Promise.resolve(taken);
       const own = waiting.filter((other) => other.holder === holder).length;
-      if (waiting.length >= waitingMax || own >= waitingMax * holderShare) return Promise.reject(temporary());
+      const isFull = waiting.length >= waitingMax || own >= waitingMax * holderShare;
+      if (isFull || gone?.aborted === true) return Promise.reject(temporary());
       return new Promise((resolve, reject) => {
         const waits = { bytes, holder, enter: resolve };
         waiting.push(waits);

@@ -107,6 +107,42 @@ describe("octets that are shared", () => {
     await small;
     expect(order).toEqual(["large", "small"]);
   });
+
+  test("who waits no longer lets those behind him in at once, and his place among those who wait is free", async () => {
+    const octets = createOctets(10, 2);
+    octets.tryTake(5);
+    const gone = new AbortController();
+    const large = octets.take(9, "", gone.signal);
+    const small = octets.take(1);
+    gone.abort();
+    expect(octets.taken()).toBe(6);
+    await small;
+    await expect(large).rejects.toMatchObject({ reason: "TEMPORARY" });
+    void octets.take(9);
+    void octets.take(9);
+    await expect(octets.take(9)).rejects.toMatchObject({ reason: "TEMPORARY" });
+  });
+
+  test("who waits no longer in the turn that lets him in has room, which is counted until he gives it back", async () => {
+    const octets = createOctets(10, 1);
+    const first = octets.tryTake(10);
+    const gone = new AbortController();
+    const late = octets.take(9, "", gone.signal);
+    first?.giveBack();
+    gone.abort();
+    expect(octets.taken()).toBe(9);
+    (await late).giveBack();
+    expect(octets.taken()).toBe(0);
+  });
+
+  test("who comes when nobody waits any more takes no place among those who wait", async () => {
+    const octets = createOctets(10, 1);
+    const first = octets.tryTake(10);
+    const late = octets.take(9, "", AbortSignal.abort());
+    first?.giveBack();
+    expect(octets.taken()).toBe(0);
+    await expect(late).rejects.toMatchObject({ reason: "TEMPORARY" });
+  });
 });
 
 test("whoever holds or awaits as much as one may leaves room for the others, who do not stand behind his line", async () => {
