@@ -14,31 +14,44 @@ async function isPooled(sql: Sql): Promise<boolean> {
   return rows[0]?.pid !== rows.state.pid;
 }
 
+/** One question of a connection: which one of its lives it was asked in, and by which name its statement went. */
+interface Asked {
+  readonly pid: number;
+  readonly name: string;
+}
+
 /**
  * Has several connections ask the same at once, so that each comes to another session than before where it has none of
  * its own. The library prepares once more what a session lacks, under another name, and fails now and then.
  */
 export async function losesStatements(sql: Sql, url: string): Promise<boolean> {
   if (!(await isPooled(sql))) return false;
-  const connections = LIMITS.pooler_probe_connections;
-  const probe = openSql({ url, name: "kurier-migrate", connections });
+  // Pools of one connection, so that it is ours to say which of them asks first.
+  const probes = Array.from({ length: LIMITS.pooler_probe_connections }, () =>
+    openSql({ url, name: "kurier-migrate", connections: 1 }),
+  );
   // Bounded by the connections.
-  const names = new Map<object, string>();
-  // Who asks first has its answer first, and its session is the second to be given away again.
-  const ask = async (_: unknown, index: number): Promise<boolean> => {
-    const { state, statement } = await probe`select pg_sleep(${0.01 * (index + 1)}::float8)`;
-    const before = names.get(state) ?? statement.name;
-    names.set(state, statement.name);
-    return before !== statement.name;
+  const asked = new Map<Sql, Asked>();
+  const ask = async (probe: Sql): Promise<boolean> => {
+    // The order in which sessions are given back is known, too.
+    const rest_s = 0.01 * (probes.indexOf(probe) + 1);
+    const { state, statement } = await probe`select pg_sleep(${rest_s}::float8)`;
+    const before = asked.get(probe);
+    asked.set(probe, { pid: state.pid, name: statement.name });
+    // One that was lost and came back has prepared its statement anew by right.
+    return before?.pid === state.pid && before.name !== statement.name;
   };
   try {
-    for (let round = 0; round < LIMITS.pooler_probe_rounds; round += 1)
-      if ((await Promise.all(Array.from({ length: connections }, ask))).includes(true)) return true;
+    for (let round = 0; round < LIMITS.pooler_probe_rounds; round += 1) {
+      // In turns, since poolers give away the session that came back last, or the one that came back first.
+      const answers = (round % 2 === 0 ? probes : probes.toReversed()).map(ask);
+      if ((await Promise.all(answers)).includes(true)) return true;
+    }
     return false;
   } catch (error) {
     if (isStatementLost(error)) return true;
     throw error;
   } finally {
-    await probe.end({ timeout: 1 });
+    await Promise.all(probes.map((probe) => probe.end({ timeout: 1 })));
   }
 }

@@ -4,13 +4,15 @@
  * @source docs/deploy.md, A pooler
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { MigrationError, requireMigrated } from "../../../engine/storage/migrate.js";
 import { losesStatements } from "../../../engine/storage/pooler.js";
-import { openSql, untilAnswered } from "../../../engine/storage/sql.js";
+import { isPassing, openSql, untilAnswered } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { databaseErrorOf } from "../../../engine/storage/unusable.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
@@ -37,6 +39,31 @@ const [, ASKED = ""] = /^DATABASE_URL=\S+(\?\S+)$/m.exec(GUIDE) ?? [];
 const DOCUMENTS = 48;
 const REVOCATIONS = 8;
 const LONG_TO_READ = 200_000;
+/** @source PostgreSQL, Message Formats: ReadyForQuery, idle */
+const READY = Buffer.from("Z\0\0\0\x05I", "latin1");
+
+/** Forwards to a pooler, and ends the first connection that has had the answer to its first question. */
+async function endingFirstAnswered(port: number): Promise<{ readonly port: number; ended(): number; stop(): void }> {
+  let ended = 0;
+  const forwarder = createServer((client) => {
+    const onward = connect(port, "127.0.0.1");
+    let readies = 0;
+    client.on("error", () => onward.destroy()).pipe(onward);
+    onward
+      .on("error", () => client.destroy())
+      .on("data", (octets) => {
+        client.write(octets);
+        // ReadyForQuery comes when a session has begun and behind each answer.
+        if (octets.subarray(-READY.length).equals(READY)) readies += 1;
+        if (readies !== 2 || ended > 0) return;
+        ended += 1;
+        client.end();
+      })
+      .on("close", () => client.destroy());
+  });
+  await new Promise<void>((resolve) => forwarder.listen(0, "127.0.0.1", resolve));
+  return { port: (forwarder.address() as AddressInfo).port, ended: () => ended, stop: () => forwarder.close() };
+}
 
 describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBouncer in transaction mode", () => {
   let folder: string;
@@ -119,6 +146,34 @@ describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBo
     const sql = openSql({ url: keeping.url, name: "test", connections: 1 });
     expect(await losesStatements(sql, keeping.url)).toBe(false);
     await sql.end({ timeout: 1 });
+    await keeping.stop();
+  });
+
+  test("behind PgBouncer that gives each session away in turn nothing starts whose prepared statements it loses", async () => {
+    const turning = await startPgBouncer(program ?? "", server.url, {
+      ignore_startup_parameters: IGNORED,
+      server_round_robin: "1",
+    });
+    const refusal = await requireMigrated({ url: turning.url }).then(() => "none", String);
+    await turning.stop();
+    expect(refusal).toContain("put prepare=false into DATABASE_URL");
+  });
+
+  test("a connection that ends while a start looks for its statements does not make the pooler one that loses them", async () => {
+    const keeping = await startPgBouncer(program ?? "", server.url, {
+      ignore_startup_parameters: IGNORED,
+      pool_mode: "session",
+    });
+    const balancer = await endingFirstAnswered(Number(new URL(keeping.url).port));
+    const through = new URL(keeping.url);
+    through.port = String(balancer.port);
+    const sql = openSql({ url: keeping.url, name: "test", connections: 1 });
+    // One that ends later than it was meant to ends a question: a start that meets this begins again.
+    const told = await losesStatements(sql, through.href).catch((error: unknown) => !isPassing(error));
+    expect(balancer.ended()).toBe(1);
+    expect(told).toBe(false);
+    await sql.end({ timeout: 1 });
+    balancer.stop();
     await keeping.stop();
   });
 
