@@ -14,6 +14,7 @@ import type { Binaries, Privileges } from "./binaries.js";
 import { renameSynced } from "../base/files/durable.js";
 import { LIMITS } from "../base/limits.js";
 import type { Log } from "../base/log.js";
+import { watchOver } from "./watcher.js";
 
 interface EmbeddedPostgresOptions {
   /** The engine's data directory, absolute, claimed by this process (`claimDataDir`). */
@@ -182,9 +183,24 @@ const environmentOf = (binaries: Binaries): Record<string, string> => ({
 const dataArgument = (privileges: Privileges, directory: string): string =>
   privileges.kind === "user" ? "/proc/self/cwd" : directory;
 
-/** Runs a program to its end. @throws EmbeddedError with its last words */
-async function run(file: string, args: readonly string[], options: SpawnOptions, timeout_ms: number): Promise<void> {
-  const child = spawn(file, [...args], { ...options, stdio: ["ignore", "ignore", "pipe"], timeout: timeout_ms });
+/** Runs a program to its end, in a session of its own. @throws EmbeddedError with its last words */
+async function run(
+  file: string,
+  args: readonly string[],
+  options: SpawnOptions,
+  { timeout_ms, log }: { readonly timeout_ms: number; readonly log: Log },
+): Promise<void> {
+  const child = spawn(file, [...args], {
+    ...options,
+    stdio: ["ignore", "ignore", "pipe"],
+    timeout: timeout_ms,
+    detached: true,
+  });
+  // One that outlived us would work in the folder that the next start makes anew, and the two would spoil each other.
+  child.once("spawn", () => {
+    const { pid = 0 } = child;
+    child.once("exit", watchOver({ name: "initdb", pid: -pid, signals: ["SIGKILL"], log }).standDown);
+  });
   let output = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     output = (output + text).slice(-2_000);
@@ -207,7 +223,7 @@ async function run(file: string, args: readonly string[], options: SpawnOptions,
 }
 
 /** Makes the cluster in a folder aside and renames it: one that was cut off half-way is never taken for a whole one. */
-async function initialise(directory: string, binaries: Binaries, privileges: Privileges): Promise<void> {
+async function initialise(directory: string, binaries: Binaries, privileges: Privileges, log: Log): Promise<void> {
   const draft = `${directory}.new`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { mode: 0o700 });
@@ -227,11 +243,10 @@ async function initialise(directory: string, binaries: Binaries, privileges: Pri
     "C.UTF-8",
     "--no-instructions",
   ]);
-  // What tells our whole group to end is for us: initdb would end half-way, and the start would say that it failed.
-  const options: SpawnOptions = { cwd: draft, env: environmentOf(binaries), detached: true };
+  const options: SpawnOptions = { cwd: draft, env: environmentOf(binaries) };
   if (uid !== undefined) options.uid = uid;
   if (gid !== undefined) options.gid = gid;
-  await run(file, args, options, LIMITS.child_start_timeout_ms * 4);
+  await run(file, args, options, { timeout_ms: LIMITS.child_start_timeout_ms * 4, log });
   // initdb has synced what it made, under the name of the draft.
   await renameSynced(draft, directory).catch((error: unknown) => {
     rmSync(draft, { recursive: true, force: true });
@@ -297,7 +312,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     await clearLeftovers(directory, log);
     giveTo(privileges, directory);
   } else {
-    await initialise(directory, binaries, privileges);
+    await initialise(directory, binaries, privileges, log);
   }
   const socket = chooseSocketDir(directory, privileges);
   const settings = Object.entries({

@@ -9,6 +9,7 @@ import type { Log } from "../base/log.js";
 interface Watched {
   /** Shown in the log. */
   readonly name: string;
+  /** As `kill` takes it: below 0 it is a group. */
   readonly pid: number;
   /** From the gentlest to the last. */
   readonly signals: readonly NodeJS.Signals[];
@@ -29,10 +30,10 @@ read -r word && exit 0
 pid=$1 looks=$2
 shift 2
 for signal; do
-  kill -s "$signal" "$pid" 2>/dev/null || exit 0
+  kill -s "$signal" -- "$pid" 2>/dev/null || exit 0
   look=0
   while [ "$look" -lt "$looks" ]; do
-    kill -0 "$pid" 2>/dev/null || exit 0
+    kill -s 0 -- "$pid" 2>/dev/null || exit 0
     sleep ${LIMITS.child_watch_look_s}
     look=$((look + 1))
   done

@@ -62,9 +62,17 @@ const codeOf = ({ passing }: NoWorker): ExitCode => (passing ? EXIT.away : EXIT.
 /** What a shell tells of a program that a signal has ended: it did not do what it began. */
 const LEFT = 130;
 
-/** The engine, once it is ready; undefined when it was told to end and was still not ready a while later. */
+/**
+ * The engine, once it is ready; undefined when it was told to end and was still not ready a while later, or failed: who
+ * ends a group of processes, or a unit of systemd, ends those that a start waits for as well.
+ */
 function unlessStopped(starting: Promise<Engine>, stopRequested: Promise<undefined>): Promise<Engine | undefined> {
-  return Promise.race([starting, stopRequested.then(() => within(starting, LIMITS.start_left_ms, undefined))]);
+  const isTold = stopRequested.then(() => true);
+  const begun = starting.catch(async (error: unknown) => {
+    if (await Promise.race([isTold, false])) return undefined;
+    throw error;
+  });
+  return Promise.race([begun, stopRequested.then(() => within(begun, LIMITS.start_left_ms, undefined))]);
 }
 
 export const serveCommand: Command = {

@@ -4,7 +4,16 @@
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -114,7 +123,16 @@ test("an engine that waits for the migrations of another process is gone soon af
   await db.drop();
 });
 
-test("an engine whose whole group is told to end while its database is made, as by systemd or Ctrl-C, ends with 0", async () => {
+/** Everything that an engine has started so far, in whatever session it is; Linux only. */
+const descendantsOf = (pid: number): readonly number[] => {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, "latin1").trim().split(" ").filter(Boolean).map(Number),
+  );
+  return [...children, ...children.flatMap(descendantsOf)];
+};
+
+/** A first start in the moment in which its database is made; everything that it has started by then. */
+async function startMaking(): Promise<{ readonly engine: ChildProcess; readonly begun: readonly number[] }> {
   const dataDir = newDataDir();
   const { PATH = "" } = process.env;
   const env = { PATH, DATA_DIR: dataDir, NATS_URL: "embedded", LOG_LEVEL: "silent", ENVIRONMENT: "sandbox" };
@@ -125,9 +143,26 @@ test("an engine whose whole group is told to end while its database is made, as 
   });
   undo.push(() => engine.kill("SIGKILL"));
   await eventually("its database is being made", () => existsSync(join(dataDir, "postgres.new/base")));
-  process.kill(-(engine.pid ?? 0), "SIGTERM");
+  return { engine, begun: descendantsOf(engine.pid ?? 0) };
+}
+
+test.each([
+  ["whose whole group is told to end, as by Ctrl-C,", (pid: number) => [-pid]],
+  ["all of whose processes are told to end, as by systemd,", (pid: number) => [pid, ...descendantsOf(pid)]],
+])("an engine %s while its database is made ends with 0 and leaves nothing running", async (_, told) => {
+  const { engine, begun } = await startMaking();
+  for (const pid of told(engine.pid ?? 0)) process.kill(pid, "SIGTERM");
   await eventually("it is gone", () => engine.exitCode !== null || engine.signalCode !== null);
   expect(engine.exitCode).toBe(0);
+  await eventually("nothing is left", () => !begun.some((pid) => isRunning(pid)));
+});
+
+test("an engine that is killed while its database is made leaves nobody who works on it, however long that takes", async () => {
+  const { engine, begun } = await startMaking();
+  expect(begun.length).toBeGreaterThan(0);
+  for (const pid of begun) if (readlinkSync(`/proc/${pid}/exe`).endsWith("/initdb")) process.kill(pid, "SIGSTOP");
+  engine.kill("SIGKILL");
+  await eventually("nothing is left", () => !begun.some((pid) => isRunning(pid)));
 });
 
 describe("an engine whose operator loads a module before it", () => {
