@@ -18,6 +18,6 @@ try {
   if (!isDamage(error)) throw error;
   process.exitCode = CONFIGURATION;
   process.stderr.write(
-    `This installation is damaged, for a file of it is missing or cut off: install it again. ${error.message}\n`,
+    `This installation is damaged, for a file of it is missing or cut off: install it again (a checkout: npm ci). ${error.message}\n`,
   );
 }

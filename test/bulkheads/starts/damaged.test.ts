@@ -30,7 +30,8 @@ function run(files: Readonly<Record<string, string>>): { readonly status: number
   return { status: ran.status, lines: ran.stderr.trim().split("\n") };
 }
 
-const SENTENCE = "This installation is damaged, for a file of it is missing or cut off: install it again. ";
+const SENTENCE =
+  "This installation is damaged, for a file of it is missing or cut off: install it again (a checkout: npm ci). ";
 
 test.each<[string, Readonly<Record<string, string>>, told: string]>([
   ["has lost a file", { "cli.js": 'import "./command.js";' }, "Cannot find module"],
