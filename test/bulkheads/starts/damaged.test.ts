@@ -21,12 +21,22 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** @param files  of dist/gateway, with their content */
+/** Nothing that ends by itself takes so long. */
+const HUNG_MS = 60_000;
+/** A dependency of the older form, as half of ours are. */
+const REQUIRED = "../../node_modules/required";
+const REQUIRING = { "cli.js": 'import "required"; export const main = () => {};' };
+
+/** @param files  with their content, by their places from dist/gateway */
 function run(files: Readonly<Record<string, string>>): { readonly status: number | null; readonly lines: string[] } {
   const gateway = join(folder, "dist/gateway");
-  mkdirSync(gateway, { recursive: true });
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(gateway, name), text);
-  const ran = spawnSync(process.execPath, [join(folder, "gateway/kurier.mjs"), "serve"], { encoding: "utf8" });
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(gateway, name)), { recursive: true });
+    writeFileSync(join(gateway, name), text);
+  }
+  const ran = spawnSync(process.execPath, [join(folder, "gateway/kurier.mjs"), "serve"], {
+    ...{ encoding: "utf8", timeout: HUNG_MS },
+  });
   return { status: ran.status, lines: ran.stderr.trim().split("\n") };
 }
 
@@ -42,6 +52,25 @@ test.each<[string, Readonly<Record<string, string>>, told: string]>([
     "has lost what is loaded later",
     { "cli.js": 'export const main = () => import("./serve.js");', "serve.js": "const" },
     "Unexpected end of input",
+  ],
+  [
+    "has lost what is loaded when something is open",
+    { "cli.js": 'export const main = () => (setInterval(() => {}, 1000), import("./serve.js"));' },
+    "Cannot find module",
+  ],
+  ["has an empty first file", { "cli.js": "" }, "has no main"],
+  ["has an empty file before the first one", { "../../deploy/build.mjs": "" }, "has no buildIfNeeded"],
+  ["has a file before the first one that was cut off", { "../../deploy/build.mjs": "{" }, "Unexpected end of input"],
+  [
+    "has a dependency that lost a file that it requires",
+    { ...REQUIRING, [`${REQUIRED}/index.js`]: 'require("./lib.js");' },
+    "Cannot find module './lib.js'",
+  ],
+  ["has a required file that was cut off", { ...REQUIRING, [`${REQUIRED}/index.js`]: "{" }, "Unexpected end of input"],
+  [
+    "has a dependency whose package.json was cut off",
+    { ...REQUIRING, [`${REQUIRED}/package.json`]: "{", [`${REQUIRED}/index.js`]: "" },
+    "Invalid package config",
   ],
 ])("an installation that %s says so in one sentence, and is not started again", (_, files, told) => {
   const { status, lines } = run(files);
