@@ -394,7 +394,7 @@ interface Shared {
 
 /** The authority's answer where it is an object of its own. */
 async function sharedObject(
-  { now }: AuditPorts,
+  { now, whole }: AuditPorts,
   reader: ObjectReader,
   { manifest: { revocationObject: ref } }: ReadEvidence,
 ): Promise<Shared> {
@@ -405,8 +405,9 @@ async function sharedObject(
   if (bytes instanceof EvidenceDamaged)
     return { bytes: "missing", faults: [{ fault: "shared_object", detail: bytes.message }] };
   if (!(bytes instanceof EvidenceMissing)) return { bytes, faults: [] };
+  const mayBeGone = whole !== true && now >= retainedUntil(ref);
   return {
     bytes: "missing",
-    faults: now >= retainedUntil(ref) ? [] : [{ fault: "object_missing", detail: `The object ${ref} is missing.` }],
+    faults: mayBeGone ? [] : [{ fault: "object_missing", detail: `The object ${ref} is missing.` }],
   };
 }

@@ -195,6 +195,15 @@ test("evidence whose object is lost when its time is over is not proved: it stay
   expect(await removeOldEvidence(portsOf())).toMatchObject({ objects: oldFiles.length, faults: [] });
 });
 
+test("a database from before a removal names the objects that it took, until somebody lets their entries go", async () => {
+  const old = await oldEntries();
+  for (const file of oldFiles) rmSync(file);
+  expect((await removeOldEvidence(portsOf())).entries).toBe(0);
+  expect(await removeOldEvidence(portsOf(), { despiteFaults: true })).toMatchObject({ entries: old });
+  expect(await removeOldEvidence(portsOf())).toEqual({ entries: 0, objects: 0, faults: [] });
+  expect(await audit()).toMatchObject({ removed: old, faults: [] });
+});
+
 test("while EVIDENCE_STORE is not mounted no evidence goes, and none of its objects is forgotten", async () => {
   const empty = mkdtempSync(join(tmpdir(), "kurier-unmounted-"));
   try {

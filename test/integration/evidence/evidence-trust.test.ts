@@ -28,6 +28,7 @@ import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.
 import type { EvidenceArchive } from "../../../engine/storage/evidence/archive.js";
 import { referencesDigest } from "../../../engine/storage/evidence/record.js";
 import type { EvidencePart, EvidencePartName, ExchangeFacts } from "../../../engine/storage/evidence/record.js";
+import { evidencePlace } from "../../../engine/storage/evidence/store.js";
 import type { EvidenceStore } from "../../../engine/storage/evidence/store.js";
 import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
@@ -134,7 +135,11 @@ function metadataOf(
 }
 
 /** Makes and stores one exchange, and says what is wrong with its entry. */
-async function faultsOf(given: Circumstances, trust?: TrustStore): Promise<readonly AuditFault["fault"][]> {
+async function faultsOf(
+  given: Circumstances,
+  trust?: TrustStore,
+  whole = false,
+): Promise<readonly AuditFault["fault"][]> {
   const own = given.us ?? us;
   const other = given.peer ?? peer;
   const at = given.at ?? AT;
@@ -232,6 +237,7 @@ async function faultsOf(given: Circumstances, trust?: TrustStore): Promise<reado
     crypto: inThread,
     now: LATER,
     ...(trust === undefined ? {} : { trust }),
+    whole,
   });
   return faults.filter(({ index }) => index === place.index).map(({ fault }) => fault);
 }
@@ -259,6 +265,13 @@ describe("an exchange with somebody who was to be believed holds", () => {
     const revocationObject = await archive.share(list);
     for (const direction of ["outbound", "inbound"] as const)
       expect(await faultsOf({ direction, parts: { revocation: undefined }, facts: { revocationObject } })).toEqual([]);
+  });
+
+  test("an exchange with somebody who was to be believed holds when the object that many share has gone at its time, but not for who proves it to remove it", async () => {
+    const revocationObject = evidencePlace("ab".repeat(32), AT - 11 * 366 * 24 * HOUR);
+    const given = { parts: { revocation: undefined }, facts: { revocationObject } };
+    expect(await faultsOf(given)).toEqual([]);
+    expect(await faultsOf(given, undefined, true)).toEqual(["object_missing"]);
   });
 
   test.each([
