@@ -4,16 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -21,12 +12,14 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
+import { errorCode } from "../../../engine/base/errors.js";
 import { isRunning } from "../../../engine/embedded/child.js";
 import { findNatsServer } from "../../../engine/embedded/embedded.js";
 import { openKeyring } from "../../../engine/storage/keyring/keyring.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
 import { accessToken, invoiceXml, send, sendParts } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
+import { descendantsOf } from "../../support/process-memory.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { freePort, killEverythingOn, PROJECT, startEngineProcess } from "../../support/engines/process.js";
@@ -123,13 +116,24 @@ test("an engine that waits for the migrations of another process is gone soon af
   await db.drop();
 });
 
-/** Everything that an engine has started so far, in whatever session it is; Linux only. */
-const descendantsOf = (pid: number): readonly number[] => {
-  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, "latin1").trim().split(" ").filter(Boolean).map(Number),
-  );
-  return [...children, ...children.flatMap(descendantsOf)];
-};
+/** Tells a process or, below 0, a group; one that has ended meanwhile needs no telling. */
+function tell(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (errorCode(error) !== "ESRCH") throw error;
+  }
+}
+
+/** Whether a process runs initdb; one that has ended meanwhile does not. */
+function isInitdb(pid: number): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/exe`).endsWith("/initdb");
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+    return false;
+  }
+}
 
 /** A first start in the moment in which its database is made; everything that it has started by then. */
 async function startMaking(): Promise<{ readonly engine: ChildProcess; readonly begun: readonly number[] }> {
@@ -151,7 +155,7 @@ test.each([
   ["all of whose processes are told to end, as by systemd,", (pid: number) => [pid, ...descendantsOf(pid)]],
 ])("an engine %s while its database is made ends with 0 and leaves nothing running", async (_, told) => {
   const { engine, begun } = await startMaking();
-  for (const pid of told(engine.pid ?? 0)) process.kill(pid, "SIGTERM");
+  for (const pid of told(engine.pid ?? 0)) tell(pid, "SIGTERM");
   await eventually("it is gone", () => engine.exitCode !== null || engine.signalCode !== null);
   expect(engine.exitCode).toBe(0);
   await eventually("nothing is left", () => !begun.some((pid) => isRunning(pid)));
@@ -159,8 +163,9 @@ test.each([
 
 test("an engine that is killed while its database is made leaves nobody who works on it, however long that takes", async () => {
   const { engine, begun } = await startMaking();
-  expect(begun.length).toBeGreaterThan(0);
-  for (const pid of begun) if (readlinkSync(`/proc/${pid}/exe`).endsWith("/initdb")) process.kill(pid, "SIGSTOP");
+  const making = begun.filter(isInitdb);
+  expect(making.length).toBeGreaterThan(0);
+  for (const pid of making) tell(pid, "SIGSTOP");
   engine.kill("SIGKILL");
   await eventually("nothing is left", () => !begun.some((pid) => isRunning(pid)));
 });
