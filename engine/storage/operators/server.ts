@@ -2,7 +2,7 @@
 import type { Sql } from "../sql.js";
 
 /** As a connection of the engine has them, which a pooler in between may have changed. */
-interface ServerFacts {
+export interface ServerFacts {
   readonly version: number;
   readonly settings: Readonly<
     Record<

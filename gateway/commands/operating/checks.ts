@@ -4,6 +4,7 @@
  */
 import type { Environment } from "../../../engine/base/config.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import type { ServerFacts } from "../../../engine/storage/operators/server.js";
 
 /** What is known of an installation. What could not be found out says why. */
 export interface Installation {
@@ -49,19 +50,7 @@ interface NatsServers {
 interface Database {
   readonly fault: undefined;
   readonly version: number;
-  readonly settings: Readonly<
-    Record<
-      | "fsync"
-      | "synchronous_commit"
-      | "full_page_writes"
-      | "jit"
-      | "enable_seqscan"
-      | "lock_timeout"
-      | "default_transaction_isolation"
-      | "server_encoding",
-      string
-    >
-  >;
+  readonly settings: ServerFacts["settings"];
   /** Whether a pooler in front gives prepared statements to sessions that lack them. */
   readonly losesStatements: boolean;
   /** Of its clock against ours, without the way there and back. */
