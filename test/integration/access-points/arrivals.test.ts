@@ -290,20 +290,26 @@ test("what arrives together for one participant is stored together, and its repe
     poke: () => undefined,
   };
   const actors = startActors({ log, metrics, monotonic: clock.monotonic });
-  const participant = participantKind({ actors, document: {} as DocumentKind, inbound: ports });
-  let handedOver = 0;
-  const inbound = createInbound(ports, (arrival) => {
-    handedOver += 1;
-    return actors.ask(participant, participantKey(arrival.exchange.receiver), "Receive", arrival);
-  });
+  let askedFor = 0;
+  const counted = {
+    ...ports,
+    // Read by the turn of an arrival when it asks for its statement, and in the same step.
+    get sql() {
+      askedFor += 1;
+      return db.sql;
+    },
+  };
+  const participant = participantKind({ actors, document: {} as DocumentKind, inbound: counted });
+  const inbound = createInbound(ports, (arrival) =>
+    actors.ask(participant, participantKey(arrival.exchange.receiver), "Receive", arrival),
+  );
   const exchanges = Array.from({ length: 12 }, () => arriving(invoice()));
   const again = exchanges[5] ?? arriving(invoice());
   const holder = await openTransaction(db.url);
   await holder.run("lock table received_document in exclusive mode");
   const stored = Promise.all([...exchanges, again].map((exchange) => inbound(exchange)));
-  await eventually("the first waits for the table", async () => {
-    // Before the question: whoever was handed over waits by the time of its answer.
-    if (handedOver <= exchanges.length) return false;
+  await eventually("the first waits for the table, and the others for the first", async () => {
+    if (askedFor <= exchanges.length) return false;
     const [row] = await db.sql<{ waiting: number }[]>`
       select count(*)::integer as waiting from pg_locks where not granted and relation = 'received_document'::regclass`;
     return row?.waiting === 1;
