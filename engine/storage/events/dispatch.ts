@@ -342,12 +342,28 @@ export async function releaseDeliveries(sql: Sql, node: string): Promise<void> {
   await sql`select release_webhooks(${node})`;
 }
 
-/** For gauges: how old the oldest event is that has not become deliveries, in seconds. */
+/**
+ * For gauges: how old the oldest event is that has not become deliveries, in seconds. It reads the rows and not the feed,
+ * which shows nothing behind a transaction that stays open: what waits for its end is what the gauge is there to tell.
+ */
 export async function feedLag(sql: Sql): Promise<number> {
   const [row] = await sql<{ readonly lag_s: number }[]>`
     select coalesce(extract(epoch from now() - (
       select min(f.occurred_at) from feed_consumer as c
-      cross join lateral read_feed(c.transaction_id, c.position, 1) as f
+      cross join lateral (
+        (
+          select e.occurred_at from document_event as e
+          where (e.feed or e.kind = 'document.queued') and (e.transaction_id, e.position) > (c.transaction_id, c.position)
+          order by e.transaction_id, e.position limit 1
+        )
+        union all
+        (
+          select r.received_at from received_document as r
+          where r.feed_position is not null
+            and (r.feed_transaction_id, r.feed_position) > (c.transaction_id, c.position)
+          order by r.feed_transaction_id, r.feed_position limit 1
+        )
+      ) as f (occurred_at)
       where c.name = 'webhooks' or (c.name = 'connector' and exists (
         select 1 from webhook_subscription as s where s.firm_id is null and s.deleted_at is null and s.active
       ))

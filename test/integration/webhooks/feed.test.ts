@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { CONNECTOR_FEED_KINDS, FEED_KINDS } from "../../../engine/lifecycle/feed.js";
+import { feedLag } from "../../../engine/storage/events/dispatch.js";
 import { FEED_START, readFeed } from "../../../engine/storage/events/feed.js";
 import type { FeedEvent, FeedPlace } from "../../../engine/storage/events/feed.js";
 import type { Sql } from "../../../engine/storage/sql.js";
@@ -66,6 +67,17 @@ describe("the rows of the feed", () => {
     await first.commit();
     const read = idsOf(await readUntil(quick));
     expect(read.filter((id) => id === slow || id === quick)).toEqual([slow, quick]);
+  });
+
+  test("the gauge of the feed's lag tells of an event that a transaction holds back which stays open", async () => {
+    await db.sql`update feed_consumer set transaction_id = pg_snapshot_xmax(pg_current_snapshot()), position = 0`;
+    const open = await openTransaction(db.url);
+    await write(open);
+    await db.sql`insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at) values
+      (${randomUUID()}, ${randomUUID()}, ${randomUUID()}, 'document.sent', 'system', true, now() - interval '1 hour')`;
+    const lag_s = await feedLag(db.sql);
+    await open.commit();
+    expect(Math.round(lag_s / 60)).toBe(60);
   });
 
   test("pages of one row each give what one page gives, and the kinds of the timeline alone are in none", async () => {
