@@ -15,6 +15,7 @@ import type { Log } from "../engine/base/log.js";
 import { ownTurn } from "../engine/base/memory/turns.js";
 import type { Metrics } from "../engine/base/metrics.js";
 import { openSpan, withinSpan } from "../engine/base/tracing/tracing.js";
+import { isPassing } from "../engine/storage/sql.js";
 
 /** What an actor kind is asked and what it answers, by command name. */
 type Protocol = Record<string, { readonly ask: unknown; readonly reply: unknown }>;
@@ -213,9 +214,12 @@ export function startActors(ports: {
           settle("forward" in turn ? turn.forward : Promise.resolve(turn.reply));
         } catch (error) {
           if (!(error instanceof Refusal)) {
-            metrics.count("actor_crashes_total", { kind: kind.name });
-            log.error("actor.crashed", { actor: kind.name, ...errorFields(error) });
             entry.cache = kind.start(key);
+            // A database that is busy or away is no fault of ours: whoever asked says what becomes of it.
+            if (!isPassing(error)) {
+              metrics.count("actor_crashes_total", { kind: kind.name });
+              log.error("actor.crashed", { actor: kind.name, ...errorFields(error) });
+            }
           }
           settle(
             Promise.reject(error instanceof Error ? error : new Error("an actor threw something that is no error")),

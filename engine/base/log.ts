@@ -80,13 +80,25 @@ function allowed(fields: LogFields): Record<string, string | number> {
   return copy;
 }
 
+/**
+ * The code of an error. NATS gives numbers to what its server refuses, and wraps what the connection has met in an
+ * error that says nothing: there the name of what it wraps is told.
+ */
+function codeIn(error: Error): string | undefined {
+  const code = errorCode(error);
+  if (code !== undefined) return code;
+  if ("code" in error && typeof error.code === "number") return String(error.code);
+  const { cause } = error;
+  return cause instanceof Error ? (errorCode(cause) ?? cause.name) : undefined;
+}
+
 /** Describes an unknown error without its message: class, code and the place in our files. */
 export function errorFields(error: unknown): Pick<LogFields, "error" | "at" | "code"> {
   if (!(error instanceof Error)) return { error: typeof error };
   const place = error.stack
     ?.split("\n")
     .find((line) => line.includes("at ") && !line.includes("node_modules") && !line.includes("node:"));
-  const code = errorCode(error);
+  const code = codeIn(error);
   return {
     error: error.name,
     ...(code === undefined ? {} : { code }),

@@ -157,6 +157,22 @@ async function ensureStream({ manager }: Broker, stream: StreamName): Promise<vo
   }
 }
 
+/** What tells a stream of ours from one that somebody else has made under its name. */
+const TOLD_BY = ["subjects", "storage", "retention", "discard"] as const;
+
+/** What is amiss with a stream on the server; undefined where it is as we make it. Changes nothing. */
+async function faultOf({ manager }: Broker, stream: StreamName): Promise<string | undefined> {
+  const ours = streamConfig(stream);
+  try {
+    const { config } = await manager.streams.info(ours.name);
+    const others = TOLD_BY.filter((member) => String(config[member]) !== String(ours[member]));
+    return others.length === 0 ? undefined : `the ${others.join(", ")} of the stream ${ours.name} are not ours`;
+  } catch (error) {
+    if (hasApiCode(error, JetStreamApiCodes.StreamNotFound)) return `there is no stream ${ours.name}`;
+    throw error;
+  }
+}
+
 /** Makes the stream and the consumer where they are missing. */
 async function ensureConsumer(
   broker: Broker,
@@ -313,8 +329,14 @@ async function readStatus({ manager }: Broker, stream: StreamName, clock: Clock)
   }
 }
 
+/** Streams of NATS, which others may have changed. */
+interface NatsStreams extends Streams {
+  /** What is amiss with them, a clause each; changes nothing. Rejects when the broker is away. */
+  faults(): Promise<readonly string[]>;
+}
+
 /** Opens the streams of a NATS server. Connects when first used, so that the engine starts while NATS is away. */
-export function openJetStream(options: JetStreamOptions): Streams {
+export function openJetStream(options: JetStreamOptions): NatsStreams {
   const { log, metrics, clock } = options;
   const door = createDoor(options.url);
   // Bounded by the consumers that the engine starts.
@@ -387,6 +409,11 @@ export function openJetStream(options: JetStreamOptions): Streams {
     status: async () => {
       const broker = await door.broker();
       return Promise.all(STREAM_NAMES.map((stream) => readStatus(broker, stream, clock)));
+    },
+    faults: async () => {
+      const broker = await door.broker();
+      const found = await Promise.all(STREAM_NAMES.map((stream) => faultOf(broker, stream)));
+      return found.filter((fault) => fault !== undefined);
     },
     close: async () => {
       await Promise.all([...loops.values()].map((stop) => stop()));

@@ -138,7 +138,19 @@ const PASSING = new Set([
   "57P03",
   "25006",
 ]);
-const PASSING_CLIENT = new Set([
+/** What a socket says of a certificate that is not trusted here: its end may be over in the middle of a day. */
+export const UNTRUSTED = [
+  "CERT_HAS_EXPIRED",
+  "CERT_NOT_YET_VALID",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+] as const;
+const PASSING_CLIENT = new Set<string>([
+  ...UNTRUSTED,
+  "TLS_NOT_OFFERED",
   "CONNECTION_CLOSED",
   "CONNECTION_ENDED",
   "CONNECTION_DESTROYED",
@@ -155,20 +167,28 @@ const PASSING_CLIENT = new Set([
   "ETIMEDOUT",
 ]);
 
+const ENDING = new Set<unknown>(["FATAL", "PANIC"]);
+
 /**
- * A database that is closed to connections, as for maintenance, ends each with 55000. Inside a session the same code is
- * a fault of ours, so the severity decides.
+ * Whether a session as a whole is refused or ended, and no statement: the database is closed as for maintenance, the
+ * role's password was changed, an idle time is over. Inside a session the same codes are faults of ours, so the
+ * severity decides; a pooler tells it in the field that servers translate.
  */
-const isClosed = (error: unknown): boolean =>
-  errorCode(error) === "55000" && error instanceof Error && "severity" in error && error.severity === "FATAL";
+export const isEnding = (error: unknown): boolean =>
+  error instanceof Error &&
+  (("severity" in error && ENDING.has(error.severity)) ||
+    ("severity_local" in error && ENDING.has(error.severity_local)));
 
 /** Whether Postgres is busy or away, so that a 503 is the honest answer. */
 export function isPassing(error: unknown): boolean {
   const code = errorCode(error);
   return (
-    code !== undefined && (PASSING.has(code) || PASSING_CLIENT.has(code) || code.startsWith("08") || isClosed(error))
+    code !== undefined && (PASSING.has(code) || PASSING_CLIENT.has(code) || code.startsWith("08") || isEnding(error))
   );
 }
+
+/** A session of a role with an idle_session_timeout: what was asked just then is to be asked on another one. */
+const IDLE_OVER = "57P05";
 
 /** SQLSTATEs of a server that ends its sessions or is about to start. */
 const STARTING = new Set(["57P01", "57P02", "57P03"]);
@@ -182,7 +202,7 @@ function isAway(error: unknown): boolean {
   return (
     code !== undefined &&
     code !== "CONNECTION_ENDED" &&
-    (PASSING_CLIENT.has(code) || STARTING.has(code) || code.startsWith("08") || isClosed(error))
+    (PASSING_CLIENT.has(code) || STARTING.has(code) || code.startsWith("08") || isEnding(error))
   );
 }
 
@@ -195,7 +215,8 @@ export function isUnknownOutcome(error: unknown): boolean {
       code === "ECONNRESET" ||
       code === "EPIPE" ||
       code === "57P01" ||
-      code === "57P02")
+      code === "57P02" ||
+      code === IDLE_OVER)
   );
 }
 

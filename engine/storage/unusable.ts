@@ -1,7 +1,7 @@
 /** Why the database cannot be used, as the operator reads it where a start or a command ends for it. */
 import { Refusal } from "../base/errors.js";
 import { FirmKeyFailure } from "./keyring/firm-key-files.js";
-import { isPassing } from "./sql.js";
+import { UNTRUSTED, isEnding, isPassing } from "./sql.js";
 
 /** The database cannot be used; the message is one sentence for the operator. */
 export class DatabaseError extends Error {
@@ -28,7 +28,7 @@ const STATEMENT_LOST: Reason = {
   words: "the pooler before it does not follow prepared statements, which prepare=false in DATABASE_URL ends",
   passing: false,
 };
-const UNTRUSTED: Reason = { words: "its certificate is not trusted here", passing: false };
+const UNTRUSTED_REASON: Reason = { words: "its certificate is not trusted here", passing: false };
 
 /** By SQLSTATE, and by the codes of the sockets and of postgres.js. */
 const REASONS: Readonly<Record<string, Reason>> = {
@@ -59,12 +59,9 @@ const REASONS: Readonly<Record<string, Reason>> = {
   "57014": { words: "it did not answer in time" },
   "57P01": LEFT,
   "57P02": LEFT,
+  "57P05": LEFT,
   "57P03": { words: "it is starting or stopping" },
-  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
-  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
-  CERT_HAS_EXPIRED: UNTRUSTED,
-  ERR_TLS_CERT_ALTNAME_INVALID: UNTRUSTED,
+  ...Object.fromEntries(UNTRUSTED.map((code) => [code, UNTRUSTED_REASON])),
   TLS_NOT_OFFERED: { words: "it offers no TLS, which DATABASE_URL asks for", passing: false },
 };
 
@@ -104,14 +101,9 @@ const failureOf = (error: unknown): string | undefined =>
 const isOfFile = (error: Coded): boolean =>
   error.code === "ENOENT" && "syscall" in error && error.syscall !== "connect";
 
-/** A pooler tells the severity in the field that servers translate. */
-const isFatal = (error: Coded): boolean =>
-  ("severity" in error && error.severity === "FATAL") ||
-  ("severity_local" in error && error.severity_local === "FATAL");
-
 /** The setting for which a session was refused, in words; undefined for any other error, as one inside of a session. */
 function settingRefused(error: Coded): Reason | undefined {
-  const [text, words, other] = isFatal(error) ? (SETTINGS[error.code] ?? []) : [];
+  const [text, words, other] = isEnding(error) ? (SETTINGS[error.code] ?? []) : [];
   const setting = text?.exec(error.message)?.[1] ?? other;
   return setting === undefined || words === undefined ? undefined : { words: words(setting), passing: false };
 }

@@ -126,11 +126,12 @@ export const IDENTITY_LIMITS = {
   live_interval_ms: 5 * SECOND_MS,
   /**
    * What kurier doctor asks of an installation: days that a certificate still holds, bits of the operators' token, how
-   * far the database's clock may be, room in DATA_DIR. Ours.
+   * far the database's clock may be, how long a wake-up may wait, room in DATA_DIR. Ours.
    */
   doctor_certificate_days: 30,
   doctor_token_bits_min: 128,
   doctor_clock_skew_ms: 2 * SECOND_MS,
+  doctor_wake_up_s: 60,
   doctor_disk_bytes_min: 5 * 1024 * MiB,
   doctor_disk_share_min: 0.1,
   /** How often kurier top looks. Ours. */

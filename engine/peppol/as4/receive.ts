@@ -17,6 +17,7 @@ import type { Metrics } from "../../base/metrics.js";
 import { traceReceived } from "../../base/tracing/tracing.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import type { JournalEntry } from "../../storage/evidence/journal.js";
+import { isPassing } from "../../storage/sql.js";
 import { CONTENT_FAULT } from "./arrival.js";
 import type { ArrivedMessage } from "./arrival.js";
 import type { Authorities } from "../pki/paths.js";
@@ -106,7 +107,9 @@ export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
         metrics.count("as4_received_total", { result: "failed" });
         return BUSY;
       }
-      anonymous.log.error("as4.message_failed", errorFields(error));
+      // A database that is busy or away is no fault of ours.
+      if (isPassing(error)) anonymous.log.warn("as4.message_not_taken", errorFields(error));
+      else anonymous.log.error("as4.message_failed", errorFields(error));
       metrics.count("as4_received_total", { result: "failed" });
       return errorReply(ports, 503, new Refused("EBMS:0202", "internal", messageId));
     }

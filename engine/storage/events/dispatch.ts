@@ -343,8 +343,9 @@ export async function releaseDeliveries(sql: Sql, node: string): Promise<void> {
 }
 
 /**
- * For gauges: how old the oldest event is that has not become deliveries, in seconds. It reads the rows and not the feed,
- * which shows nothing behind a transaction that stays open: what waits for its end is what the gauge is there to tell.
+ * For gauges: how old the oldest event is that has not become deliveries, in seconds. It reads the rows and not the
+ * feed, which shows nothing behind a transaction that stays open: what waits for its end is what the gauge is there to
+ * tell.
  */
 export async function feedLag(sql: Sql): Promise<number> {
   const [row] = await sql<{ readonly lag_s: number }[]>`
@@ -353,7 +354,8 @@ export async function feedLag(sql: Sql): Promise<number> {
       cross join lateral (
         (
           select e.occurred_at from document_event as e
-          where (e.feed or e.kind = 'document.queued') and (e.transaction_id, e.position) > (c.transaction_id, c.position)
+          where (e.feed or e.kind = 'document.queued')
+            and (e.transaction_id, e.position) > (c.transaction_id, c.position)
           order by e.transaction_id, e.position limit 1
         )
         union all

@@ -55,6 +55,8 @@ interface Database {
   readonly losesStatements: boolean;
   /** Of its clock against ours, without the way there and back. */
   readonly clockSkew_ms: number;
+  /** Since when the oldest wake-up waits for its stream. */
+  readonly wakeUpAge_s: number;
   /** Migrations that are missing or were changed. */
   readonly migrations: readonly string[];
   /** Why the master keys do not open what is stored; undefined where they do. */
@@ -312,7 +314,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "nats",
-    promise: ({ nats }) => (typeof nats === "string" ? CARRIERS[nats] : "the NATS servers answer"),
+    promise: ({ nats }) => (typeof nats === "string" ? CARRIERS[nats] : "the NATS servers answer and have our streams"),
     missing: ({ nats }) => (typeof nats === "string" ? undefined : nats.fault),
   },
   {
@@ -330,6 +332,15 @@ export const CHECKS: readonly Check[] = [
         ? "JetStream does not sync each write: set sync_interval: always, as deploy/nats/nats.conf has it."
         : undefined;
     },
+  },
+  {
+    name: "wake-ups",
+    promise: "none has waited for a minute to be handed to its stream",
+    ...ofDatabase(({ wakeUpAge_s }) =>
+      wakeUpAge_s <= LIMITS.doctor_wake_up_s
+        ? undefined
+        : `Wake-ups have waited for ${Math.round(wakeUpAge_s)} s: engines say why in relay.publish_failed.`,
+    ),
   },
   {
     name: "mail",

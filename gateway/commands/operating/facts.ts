@@ -15,6 +15,7 @@ import { FirmKeyFailure } from "../../../engine/storage/keyring/firm-key-files.j
 import { checkFirmKeys } from "../../../engine/storage/keyring/firm-keys.js";
 import { checkKeyring, MasterKeyError } from "../../../engine/storage/keyring/keyring.js";
 import { migrationStatus } from "../../../engine/storage/migrate.js";
+import { readOutboxStatus } from "../../../engine/storage/outbox.js";
 import { losesStatements } from "../../../engine/storage/pooler.js";
 import { readServerFacts } from "../../../engine/storage/operators/server.js";
 import { DatabaseError } from "../../../engine/storage/unusable.js";
@@ -86,6 +87,7 @@ async function databaseOf(config: Config): Promise<Installation["database"]> {
                   },
                 );
         const isLosing = await losesStatements(sql, url);
+        const wakeUpAge_s = migrations.length > 0 ? 0 : (await readOutboxStatus(sql)).oldestAge_s;
         return {
           fault: undefined,
           ...server,
@@ -93,6 +95,7 @@ async function databaseOf(config: Config): Promise<Installation["database"]> {
           clockSkew_ms: now.getTime() - middle,
           migrations,
           keyringFault,
+          wakeUpAge_s,
         };
       },
       { migrated: false },
@@ -111,8 +114,10 @@ async function natsOf(config: Config, monitor: string | undefined): Promise<Inst
   const told = monitor === undefined ? { isSynchronous: undefined } : await syncAt(monitor);
   const streams = openJetStream({ url, log: silentLog, metrics: createMetrics(), clock: systemClock });
   try {
-    await streams.status();
-    return { fault: undefined, ...told };
+    const faults = await streams.faults();
+    // An engine makes its streams when it starts, and says why where it may not or finds another's.
+    const fault = `NATS answers, but ${faults.join(", and ")}; engines say why in stream.pull_failed.`;
+    return { fault: faults.length === 0 ? undefined : fault, ...told };
   } catch (error) {
     return { fault: `NATS does not answer: ${faultOf(error)}.`, ...told };
   } finally {

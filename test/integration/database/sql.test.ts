@@ -1,4 +1,5 @@
 // Goal: the door to Postgres reads and writes arrays as the server does, and a backend that dies never takes the process along.
+import { randomUUID } from "node:crypto";
 import { createServer } from "node:net";
 
 import fc from "fast-check";
@@ -6,7 +7,14 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 
 import { LIMITS } from "../../../engine/base/limits.js";
 import { createLog } from "../../../engine/base/log.js";
-import { isPassing, openSql, orTemporary, untilBack } from "../../../engine/storage/sql.js";
+import {
+  isPassing,
+  isUnknownOutcome,
+  openSql,
+  orTemporary,
+  readOrTemporary,
+  untilBack,
+} from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { route } from "../../../gateway/contract/route.js";
 import { eventually } from "../../support/eventually.js";
@@ -275,4 +283,29 @@ test("a backend that dies as soon as a connection stands rejects our statement a
   server.close();
   expect(isPassing(failure)).toBe(true);
   expect(unhandled).toEqual([]);
+});
+
+test("a role that may not log in for a while, as while its password is changed, is 503 for who asks", async () => {
+  const role = `barred_${randomUUID().replaceAll("-", "")}`;
+  const url = new URL(database.url);
+  await database.sql.unsafe(`create role ${role} login password '${role}'`);
+  [url.username, url.password] = [role, role];
+  const sql = openSql({ url: url.href, name: "test", connections: 1 });
+  expect(await readOrTemporary(async () => [...(await sql`select 1 as one`)])).toEqual([{ one: 1 }]);
+  await database.sql.unsafe(`alter role ${role} nologin`);
+  await database.sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = ${role}`;
+  await expect(orTemporary(sql`select 1`)).rejects.toMatchObject({ reason: "TEMPORARY", extras: { failure: "28000" } });
+  await sql.end({ timeout: 1 });
+  await database.sql.unsafe(`drop role ${role}`);
+});
+
+test.each([
+  ["a session that is refused, as for a password", { code: "28P01", severity: "FATAL" }, true, false],
+  ["a pooler that refuses one in its own words", { code: "28P01", severity_local: "FATAL" }, true, false],
+  ["a session whose idle time is over", { code: "57P05", severity: "FATAL" }, true, true],
+  ["a certificate whose time is over", { code: "CERT_HAS_EXPIRED" }, true, false],
+  ["the same code inside a session", { code: "28000", severity: "ERROR" }, false, false],
+])("%s passes, or is a fault of ours, by who is refused", (_what, said, passes, isUnknown) => {
+  const error = Object.assign(new Error("x"), said);
+  expect([isPassing(error), isUnknownOutcome(error)]).toEqual([passes, isUnknown]);
 });

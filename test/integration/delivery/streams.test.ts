@@ -11,6 +11,7 @@ import { isRunning } from "../../../engine/embedded/child.js";
 import { findNatsServer, runningNatsServer, startNatsServer } from "../../../engine/embedded/nats.js";
 import { openJetStream } from "../../../engine/events/streams-jetstream.js";
 import { openPostgresStreams } from "../../../engine/events/streams-postgres.js";
+import { STREAM_NAMES } from "../../../engine/events/streams.js";
 import type {
   StreamDelivery,
   StreamHandler,
@@ -64,6 +65,8 @@ const program = findNatsServer();
 
 interface NatsBroker extends Broker {
   readonly dataDir: string;
+  /** What kurier doctor finds amiss with the streams. */
+  faults(): Promise<readonly string[]>;
   /** Publishes octets as they are, as somebody does by hand. */
   publishRaw(subject: string, text: string): Promise<void>;
   /** Stops the server; the returned function starts it again on the same port. */
@@ -93,6 +96,11 @@ async function natsBroker(): Promise<NatsBroker> {
       const streams = openJetStream({ url, log: silentLog, metrics, clock: systemClock, ...options });
       undo.push(() => streams.close());
       return { ...streams, metricsText: () => metrics.exposition() };
+    },
+    faults: async () => {
+      const streams = openJetStream({ url, log: silentLog, metrics: createMetrics(), clock: systemClock });
+      undo.push(() => streams.close());
+      return streams.faults();
     },
     publishRaw: async (subject, text) => {
       const { hostname, port, username } = new URL(url);
@@ -435,6 +443,23 @@ describeNats("streams in JetStream", () => {
     await eventually("the second arrived", () => dispatched.length >= 2 && copies.length >= 2);
     expect(new Set(keysOf(dispatched))).toEqual(new Set(["before", "after"]));
     expect(new Set(keysOf(copies))).toEqual(new Set(["before", "after"]));
+  });
+
+  test("a stream that is missing, or is another's under our name, is found amiss, and ours are not", async () => {
+    const broker = await natsBroker();
+    const strange = { name: "KURIER_DISPATCH", subjects: ["orders"], retention: "limits", storage: "memory" };
+    await broker.publishRaw("$JS.API.STREAM.CREATE.KURIER_DISPATCH", JSON.stringify(strange));
+    const faults = await eventually("the stream is made", async () => {
+      const found = await broker.faults();
+      return found.some((fault) => fault.includes("not ours")) ? found : undefined;
+    });
+    expect(faults).toEqual([
+      "the subjects, storage, retention, discard of the stream KURIER_DISPATCH are not ours",
+      "there is no stream KURIER_EVENTS",
+    ]);
+    await broker.publishRaw("$JS.API.STREAM.DELETE.KURIER_DISPATCH", "");
+    for (const stream of STREAM_NAMES) await publishSurely(broker.open(), stream, numbered(1));
+    expect(await broker.faults()).toEqual([]);
   });
 
   test("what somebody has put on a stream by hand and is no message is given up at once, counted, and is handed to nobody", async () => {

@@ -29,6 +29,7 @@ type Probe = {
   Wait: { readonly ask: Gate; readonly reply: string };
   Fail: { readonly ask: { readonly secret: string }; readonly reply: never };
   Refuse: { readonly ask: null; readonly reply: never };
+  Away: { readonly ask: null; readonly reply: never };
   Count: { readonly ask: null; readonly reply: number };
   Forward: { readonly ask: Gate; readonly reply: string };
 };
@@ -55,6 +56,9 @@ const probe = (idle_ms = 60_000): ActorKind<Probe, { turns: number }> => ({
     },
     Refuse: () => {
       throw new Refusal("NOT_FOUND");
+    },
+    Away: () => {
+      throw Object.assign(new Error("sorry, too many clients already"), { code: "53300", severity: "FATAL" });
     },
     Count: (cache) => ({ reply: (cache.turns += 1) }),
     Forward: (_, held) => ({ forward: held.promise.then(() => "forwarded") }),
@@ -118,6 +122,15 @@ describe("failures", () => {
     await expect(actors.ask(kind, "one", "Refuse", null)).rejects.toMatchObject({ reason: "NOT_FOUND" });
     expect(await actors.ask(kind, "one", "Count", null)).toBe(2);
     expect(lines).toEqual([]);
+  });
+
+  test("a database that is away crashes no actor: its asker hears of it, and the cache begins anew", async () => {
+    const kind = probe();
+    await actors.ask(kind, "one", "Count", null);
+    await expect(actors.ask(kind, "one", "Away", null)).rejects.toMatchObject({ code: "53300" });
+    expect(await actors.ask(kind, "one", "Count", null)).toBe(1);
+    expect(lines).toEqual([]);
+    expect(await metrics.exposition()).toContain('kurier_actor_crashes_total{kind="document"} 0');
   });
 
   test("a crash report names the actor, never the command or the error's text", async () => {

@@ -278,6 +278,14 @@ describe("log and catalogue", () => {
   test("the path of the machine is not in an error's place", () => {
     expect(errorFields(new Error("x")).at ?? "").not.toMatch(/file:|(^| |\()\//);
   });
+
+  test("a number that a library gives an error is its code, and so is the name of what an error without a code wraps", () => {
+    const denied = Object.assign(new Error("canary"), { name: "PermissionViolationError" });
+    expect(errorFields(Object.assign(new Error("x"), { code: 10_047 })).code).toBe("10047");
+    expect(errorFields(new Error("x", { cause: denied })).code).toBe("PermissionViolationError");
+    expect(errorFields(new Error("x", { cause: Object.assign(denied, { code: "EPIPE" }) })).code).toBe("EPIPE");
+    expect(errorFields(new Error("x"))).not.toHaveProperty("code");
+  });
   test("every error is one sentence with a 4xx or 5xx status", () => {
     for (const [name, row] of Object.entries(ERRORS)) {
       expect([name, row.status >= 400 && row.status < 600, /\S+ .*\.$/.test(row.message)]).toEqual([name, true, true]);

@@ -26,6 +26,7 @@ const DATABASE = {
   clockSkew_ms: 3,
   migrations: [],
   keyringFault: undefined,
+  wakeUpAge_s: 60,
 } as const;
 const PKI = { fault: undefined, hasKeystore: true, authorities: 2, endsInDays: 300 } as const;
 const HEALTHY: Installation = {
@@ -120,6 +121,7 @@ const FAULTS: Readonly<Record<string, readonly (readonly [Partial<Installation>,
     [{ nats: { fault: undefined, isSynchronous: false } }, "sync_interval"],
     [{ nats: { fault: undefined, isSynchronous: undefined, monitorFault: "fetch failed" } }, "fetch failed"],
   ],
+  "wake-ups": [[{ database: { ...DATABASE, wakeUpAge_s: 61 } }, "61 s"]],
   mail: [[{ mail: undefined }, "SMTP_URL is not set"]],
   disk: [
     [{ disk: { freeBytes: LIMITS.doctor_disk_bytes_min - 1, freeShare: 0.5 } }, "GiB left"],
@@ -193,7 +195,7 @@ describe("the table of kurier doctor", () => {
       ...["master key", "postgres version", "postgres fsync", "postgres full_page_writes"],
       ...["postgres synchronous_commit", "postgres jit", "postgres enable_seqscan", "postgres lock_timeout"],
       ...["postgres default_transaction_isolation", "postgres statements", "postgres server_encoding"],
-      ...["clock", "migrations"],
+      ...["clock", "migrations", "wake-ups"],
     ]);
     expect(states({ ...HEALTHY, pki: { fault: "AS4_KEYSTORE cannot be opened." } }, "unknown")).toEqual(["trust"]);
     expect(states(HEALTHY, "ok")).toHaveLength(CHECKS.length);
