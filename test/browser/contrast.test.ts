@@ -53,6 +53,15 @@ const CONTROLS: readonly string[] = [
   '<label for="list">List</label> <span><select id="list" class="pale"><option>Pale</option></select></span>',
 ];
 
+/** What breaks a rule that has nothing to do with contrast, with what is said of it. */
+const OTHER_RULES: readonly (readonly [string, string])[] = [
+  ['<img src="data:,">', 'image-alt: <img src="data:,">'],
+  [
+    '<button style="all: unset; font-size: 5px">A</button><button style="all: unset; font-size: 5px">B</button>',
+    'target-size: <button style="all: unset; font-size: 5px">A</button>',
+  ],
+];
+
 describeBrowser("texts that are hard to read", (executablePath) => {
   let browser: Browser;
   beforeAll(async () => {
@@ -77,6 +86,16 @@ describeBrowser("texts that are hard to read", (executablePath) => {
     expect((await violations(page)).join("\n")).toMatch(/^color-contrast: /m);
     await page.close();
   });
+
+  test.each(OTHER_RULES)(
+    "every other rule is held as well, with the element that breaks it: %s",
+    async (part, said) => {
+      const page = await browser.newPage();
+      await page.setContent(pageWith(part));
+      expect((await violations(page)).join("\n")).toContain(said);
+      await page.close();
+    },
+  );
 
   test.each(CONTROLS)("a control that is hard to read is found: %s", async (control) => {
     const page = await browser.newPage();
