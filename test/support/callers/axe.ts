@@ -31,8 +31,8 @@ const MARKED = `[${MARK}], [${MARK}] *`;
 /**
  * For the page: judges all rules, and contrast at the first, the middle and the last of texts that look alike, which is
  * when their elements and all that these lie in have the same names, classes and styles. Where axe-core can say nothing
- * of these, as they are cut off, disabled, signs and no words, or in details that are closed, it judges all that look
- * like them. One run for contrast and all else: each copies the whole page first, which takes a fifth of its time.
+ * of these, as they are cut off, disabled, or signs and no words, it judges the others that look like them. What lies in
+ * details that are closed is judged by nobody. Contrast and all else are one run, as each copies the whole page first.
  */
 const JUDGE = `(async () => {
   const looks = new Map(), numbers = new Map(), alike = new Map();
@@ -50,7 +50,7 @@ const JUDGE = `(async () => {
   for (const element of document.body.querySelectorAll("*")) {
     const hasText = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.nodeValue.trim());
     const isControl = element.matches("${CONTROLS}");
-    if (!(hasText || isControl) || element.getClientRects().length === 0) continue;
+    if (!(hasText || isControl) || element.getClientRects().length === 0 || !element.checkVisibility()) continue;
     const kind = isControl ? element : lookOf(element);
     alike.set(kind, [...(alike.get(kind) ?? []), element]);
   }
@@ -66,13 +66,14 @@ const JUDGE = `(async () => {
   const elementsOf = (nodes) => nodes.map(({ node }) => node.element);
   const groups = [...alike.values()];
   // Sizes of what is clicked are a rule of WCAG 2.2, and those of that edition axe-core asks for by name only.
-  const all = await judge(
+  const asked = new Set(
     groups.flatMap((elements) => [0, elements.length >> 1, elements.length - 1].map((at) => elements[at])),
-    { rules: { "target-size": { enabled: true } } },
   );
+  const all = await judge(asked, { rules: { "target-size": { enabled: true } } });
   const contrast = all.find(({ id }) => id === "color-contrast");
   const judged = new Set([...contrast.violations, ...contrast.passes].flatMap((node) => elementsOf([node])));
-  const left = groups.filter((elements) => !elements.some((one) => judged.has(one))).flat();
+  const unjudged = groups.filter((elements) => !elements.some((one) => judged.has(one))).flat();
+  const left = unjudged.filter((element) => !asked.has(element));
   const others = left.length === 0 ? [] : await judge(left, { runOnly: ["color-contrast"] });
   return [...all, ...others]
     .filter(({ violations }) => violations.length > 0)
