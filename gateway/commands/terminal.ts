@@ -2,9 +2,12 @@
 import { closeSync } from "node:fs";
 import { stderr, stdin, stdout } from "node:process";
 import { createInterface } from "node:readline/promises";
-import { isatty } from "node:tty";
+import { isatty, WriteStream } from "node:tty";
 
 const isTerminal = stdout.isTTY;
+
+/** Node.js knows who wants none: NO_COLOR, and terminals that have none. */
+const hasColours = stdout instanceof WriteStream && stdout.hasColors();
 
 let isLost = false;
 // Who has stopped reading, as in `kurier env | head`, is told no more. A full disk takes no more either, and is told of
@@ -65,9 +68,9 @@ export const complain = (line: string): void => {
 
 const COLOURS = { red: 31, green: 32, yellow: 33, dim: 2, bold: 1 } as const;
 
-/** Colours a text on a terminal; leaves it alone when the output is piped. */
+/** Colours a text on a terminal that has colours; leaves it alone when the output is piped, or NO_COLOR is set. */
 export const colour = (name: keyof typeof COLOURS, text: string): string =>
-  isTerminal ? `\u001b[${COLOURS[name]}m${text}\u001b[0m` : text;
+  hasColours ? `\u001b[${COLOURS[name]}m${text}\u001b[0m` : text;
 
 /** Shows how far long work is, on a terminal only. @returns ends the line */
 export function progress(label: string, total: number): { step(done: number): void; end(): void } {

@@ -1,5 +1,6 @@
 /** `kurier validate`: checks documents offline, with the same chain as the engine. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import type { Dirent } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -87,7 +88,7 @@ function verdictOf(
 const COLOURS = { fatal: "red", error: "red", warning: "yellow", information: "dim" } as const;
 
 function showFinding(file: string, { ruleId, severity, location, line, column, value, message }: Finding): void {
-  const place = [file, line, column].filter((part) => part !== undefined).join(":");
+  const place = [plain(file), line, column].filter((part) => part !== undefined).join(":");
   const said = value === undefined ? "" : ` ${colour("dim", `[${plain(value)}]`)}`;
   print(
     `${place}: ${colour(COLOURS[severity], severity)} ${colour("bold", ruleId)} ${plain(message)}${said} ${colour("dim", location)}`,
@@ -99,7 +100,7 @@ function show(verdict: FileVerdict): void {
   showOmitted(verdict);
   for (const { mandatoryFrom, ruleSets, valid, findings } of verdict.upcoming ?? []) {
     const rules = ruleSets.map(({ id, version }) => `${id} ${version}`).join(", ");
-    print(`${verdict.file}: from ${mandatoryFrom} on (${rules}) ${valid ? "valid" : colour("red", "invalid")}`);
+    print(`${plain(verdict.file)}: from ${mandatoryFrom} on (${rules}) ${valid ? "valid" : colour("red", "invalid")}`);
     for (const finding of findings) showFinding(verdict.file, finding);
   }
 }
@@ -107,7 +108,9 @@ function show(verdict: FileVerdict): void {
 function showOmitted(verdict: FileVerdict): void {
   if (verdict.omitted === undefined) return;
   const rules = Object.entries(verdict.omittedRules ?? {}).map(([id, count]) => `${id} (${count})`);
-  print(`${verdict.file}: ${verdict.omitted} findings more are not listed, of ${idList(rules)}; correct these first.`);
+  print(
+    `${plain(verdict.file)}: ${verdict.omitted} findings more are not listed, of ${idList(rules)}; correct these first.`,
+  );
 }
 
 /** How verdicts are written; `--json` is the short form of `--format json`. */
@@ -127,14 +130,41 @@ function languageOf({ options }: ParsedArguments): Language {
   return language;
 }
 
+/** @returns the code where the system refuses: whoever reads the file finds the same, and says so beside the others */
+function orCode<Looked>(look: () => Looked): Looked | string {
+  try {
+    return look();
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === undefined) throw error;
+    return code;
+  }
+}
+
+/** @returns undefined for what is no folder, or none that can be read */
+function entriesOf(path: string): Dirent[] | undefined {
+  const entries = orCode(() => (statSync(path).isDirectory() ? readdirSync(path, { withFileTypes: true }) : undefined));
+  return typeof entries === "string" ? undefined : entries;
+}
+
+/** Links are followed to files alone, for a folder may lie below itself; of one that leads nowhere is told. */
+function isDocument(path: string, entry: Dirent): boolean {
+  if (!entry.name.toLowerCase().endsWith(".xml")) return false;
+  if (!entry.isSymbolicLink()) return entry.isFile();
+  const target = orCode(() => statSync(path));
+  return typeof target === "string" || target.isFile();
+}
+
 /** The XML files below a folder, by name; anything else is taken as it was named. */
 function filesBelow(path: string): string[] {
-  if (path === "-" || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [path];
-  return readdirSync(path, { withFileTypes: true })
+  const entries = path === "-" ? undefined : entriesOf(path);
+  if (entries === undefined) return [path];
+  return entries
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((entry) => {
-      if (entry.isDirectory()) return filesBelow(join(path, entry.name));
-      return entry.isFile() && entry.name.toLowerCase().endsWith(".xml") ? [join(path, entry.name)] : [];
+      const below = join(path, entry.name);
+      if (entry.isDirectory()) return filesBelow(below);
+      return isDocument(below, entry) ? [below] : [];
     });
 }
 
@@ -145,7 +175,7 @@ async function bytesOf(file: string): Promise<Buffer | string> {
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;
-    return `${file} cannot be read (${code}).`;
+    return `${plain(file)} cannot be read (${code}).`;
   }
 }
 
@@ -185,7 +215,11 @@ async function judged(file: string, { judge, layers }: Telling): Promise<FileVer
   const report = judge(bytes);
   if (report !== undefined) return verdictOf(file, report, systemClock.monotonic() - start, layers);
   const limit_s = LIMITS.validator_document_timeout_ms / 1_000;
-  return { file, why: `${file} was not judged within ${limit_s} seconds: a rule does not end.`, exit: EXIT.failed };
+  return {
+    file,
+    why: `${plain(file)} was not judged within ${limit_s} seconds: a rule does not end.`,
+    exit: EXIT.failed,
+  };
 }
 
 /** Judges all files once and tells the verdicts. */
@@ -230,7 +264,7 @@ function summaryOf(checked: number, invalid: number, unreadable: number): string
 async function judgeNamed(values: readonly string[], telling: Telling): Promise<ExitCode> {
   const named = values.map((value) => ({ value, files: filesBelow(value) }));
   const empty = named.filter(({ files }) => files.length === 0);
-  for (const { value } of empty) complain(`There are no .xml files below ${value}.`);
+  for (const { value } of empty) complain(`There are no .xml files below ${plain(value)}.`);
   if (empty.length === named.length) return EXIT.usage;
   const code = await judgeAll(
     named.flatMap(({ files }) => files),
@@ -239,18 +273,23 @@ async function judgeNamed(values: readonly string[], telling: Telling): Promise<
   return empty.length > 0 ? EXIT.usage : code;
 }
 
+/** The stamp of a file that is not there, as between an editor's two steps. */
+const GONE = "ENOENT";
+
 /** What a change of a file shows in: editors write in place, or put another file in its place. */
 const stampOf = (file: string): string => {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  return stats === undefined ? "gone" : `${stats.mtimeMs} ${stats.size} ${stats.ino}`;
+  const stats = orCode(() => statSync(file));
+  return typeof stats === "string" ? stats : `${stats.mtimeMs} ${stats.size} ${stats.ino}`;
 };
 
 /** Judges files again whenever they change, and new ones when they come, until the command is interrupted. */
 async function watch(values: readonly string[], telling: Telling): Promise<never> {
+  for (const value of values)
+    if (stampOf(value) === GONE) complain(`${plain(value)} is not there; it is judged when it comes.`);
   let stamps = new Map<string, string>();
   for (;;) {
     const now = new Map(values.flatMap(filesBelow).map((file) => [file, stampOf(file)]));
-    const changed = [...now].flatMap(([file, stamp]) => (stamp === "gone" || stamps.get(file) === stamp ? [] : [file]));
+    const changed = [...now].flatMap(([file, stamp]) => (stamp === GONE || stamps.get(file) === stamp ? [] : [file]));
     stamps = now;
     if (changed.length > 0) await judgeAll(changed, telling);
     await setTimeout(LIMITS.validate_watch_poll_ms);

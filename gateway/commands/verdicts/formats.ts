@@ -79,7 +79,13 @@ const omittedNotices = (file: string, rules: Readonly<Record<string, number>>) =
   }));
 
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escapeXml = (text: string): string => text.replace(/[&<>"]/g, (mark) => ESCAPES[mark] ?? mark);
+/** What XML 1.0 has no place for, such as the control characters that a file's name may have, is a dot. */
+const escapeXml = (text: string): string =>
+  text
+    .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "·")
+    .replace(/[&<>"]/g, (mark) => ESCAPES[mark] ?? mark);
+
+const counted = (count: number): string => (count === 1 ? "1 finding" : `${count} findings`);
 
 /**
  * JUnit's XML: one test case a file, which fails with its findings of severity fatal and error; one that has no verdict
@@ -92,7 +98,7 @@ export function toJunit(verdicts: readonly FileVerdict[], notJudged: readonly No
     const told = findings
       .filter(({ severity }) => invalidates(severity))
       .map(({ ruleId, line, message, location }) => `${file}:${line ?? 1}: ${ruleId} ${message} ${location}`);
-    return `${open}>\n    <failure message="${told.length} findings">${escapeXml(told.join("\n"))}</failure>\n  </testcase>`;
+    return `${open}>\n    <failure message="${counted(told.length)}">${escapeXml(told.join("\n"))}</failure>\n  </testcase>`;
   });
   const errors = notJudged.map(
     ({ file, why }) =>

@@ -86,6 +86,18 @@ test.skipIf(!existsSync("/dev/full"))("kurier top ends where what shows it takes
   expect(looks).toBe(1);
 });
 
+test.skipIf(!hasTerminals).each([
+  ["shown in a terminal", {}, true],
+  ["not shown where NO_COLOR is set", { NO_COLOR: "1" }, false],
+  ["not shown in a terminal that has none", { TERM: "dumb" }, false],
+])("colours are %s", async (_, env, isColoured) => {
+  const program = [process.execPath, KURIER, "validate", "gateway/README.md"];
+  const terminal = startInTerminal(program, { folder, env: { TERM: "xterm", ...env }, isLed: true });
+  await terminal.ended();
+  await eventually("all of it is shown", () => terminal.shown().includes("1 checked"));
+  expect(terminal.shown().includes("\u001b[31m")).toBe(isColoured);
+});
+
 const run = promisify(execFile);
 
 test.each(["--help", "env"])("kurier %s ends well and says nothing more when its reader has gone", async (words) => {

@@ -1,6 +1,6 @@
 /** `kurier validate` to the letter. @source design/interface.md, Command line: validate */
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -87,6 +87,24 @@ describe("exit code", () => {
     const { code, out, err } = await kurier(["validate", file("missing.xml"), file("broken.xml")]);
     expect([code, out.trimEnd().split("\n").at(-1)]).toEqual([2, "1 checked, 1 invalid, 1 unreadable."]);
     expect(err).toBe(`${file("missing.xml")} cannot be read (ENOENT).\n`);
+  });
+
+  test("a name behind a file as if that were a folder is unreadable alone, and the others are checked", async () => {
+    const behind = join(file("valid.xml"), "a.xml");
+    const { code, out, err } = await kurier(["validate", behind, file("broken.xml")]);
+    expect([code, err]).toEqual([2, `${behind} cannot be read (ENOTDIR).\n`]);
+    expect(out.trimEnd().split("\n").at(-1)).toBe("1 checked, 1 invalid, 1 unreadable.");
+  });
+
+  test("links in a folder lead to documents that are checked, never to folders, and one that leads nowhere is told", async () => {
+    const linked = join(folder, "linked");
+    mkdirSync(linked, { recursive: true });
+    symlinkSync(file("broken.xml"), join(linked, "a.xml"));
+    symlinkSync(linked, join(linked, "b.xml"));
+    symlinkSync(file("gone.xml"), join(linked, "c.xml"));
+    const { code, out, err } = await kurier(["validate", linked]);
+    expect([code, err]).toEqual([2, `${join(linked, "c.xml")} cannot be read (ENOENT).\n`]);
+    expect(out.trimEnd().split("\n").at(-1)).toBe("1 checked, 1 invalid, 1 unreadable.");
   });
 
   test.each([
@@ -249,6 +267,21 @@ describe("--format", () => {
     expect([code, out]).toEqual([2, "0 checked, 1 unreadable.\n"]);
   });
 
+  test("no file name moves the cursor or breaks the report, whatever characters it has", async () => {
+    const [named, gone] = [join(folder, "a\u001b[31m.xml"), join(folder, "gone\u0007.xml")];
+    writeFileSync(named, BROKEN);
+    const text = await kurier(["validate", named, gone]);
+    expect(text.out).toContain("a·[31m.xml:");
+    expect(text.err).toContain("gone·.xml cannot be read");
+    const junit = await kurier(["validate", "--format", "junit", named, gone]);
+    for (const told of [text.out, text.err, junit.out, junit.err]) expect(told).not.toMatch(/[^\P{Cc}\n]/u);
+  });
+
+  test("junit counts one finding as one", async () => {
+    const { out } = await kurier(["validate", "--format", "junit", file("broken.xml"), file("bad.xml")]);
+    expect(out.match(/message="[^"]*"/gu)).toEqual(['message="1 finding"', 'message="1 finding"']);
+  });
+
   test("junit is one suite with a case for every file, and the invalid ones fail", async () => {
     const { code, out } = await kurier(["validate", "--format", "junit", file("warned.xml"), file("broken.xml")]);
     expect(code).toBe(1);
@@ -373,6 +406,25 @@ describe("--watch", () => {
       told.length = 0;
       writeFileSync(join(watched, "b.xml"), VALID);
       await says(/^1 checked, all valid/u);
+    } finally {
+      child.kill();
+    }
+  });
+
+  test("--watch of a file that is not there says so, and judges it when it comes", async () => {
+    await buildIfNeeded();
+    const coming = join(mkdtempSync(join(folder, "coming-")), "a.xml");
+    const program = fileURLToPath(new URL("../../../gateway/kurier.mjs", import.meta.url));
+    const child = spawn(process.execPath, [program, "validate", coming, "--watch"], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const told = { out: "", err: "" };
+    child.stdout.on("data", (text: Buffer) => (told.out += text.toString()));
+    child.stderr.on("data", (text: Buffer) => (told.err += text.toString()));
+    try {
+      await eventually("it is told", () => told.err === `${coming} is not there; it is judged when it comes.\n`);
+      writeFileSync(coming, VALID);
+      await eventually("it is judged", () => told.out.endsWith("1 checked, all valid.\n"));
     } finally {
       child.kill();
     }
