@@ -2,8 +2,10 @@
  * The page /validate in a browser, with a whole engine behind it: official examples and broken files, by drop, by paste and
  * by the keyboard alone; findings beside their lines, filters, languages, a phone, the dark.
  */
+import { utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { chromium } from "playwright-core";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { invoiceWithLines } from "../../bench/documents.js";
@@ -184,6 +186,70 @@ describeBrowser("the page /validate in a browser", (executablePath) => {
       await focus("#findings button.place");
       await page.keyboard.press("Enter");
       expect(await page.evaluate("document.activeElement.className")).toBe("fatal");
+      await page.close();
+    });
+
+    test("a file that was written anew is asked for again, and no verdict of its former text stands there", async () => {
+      const page = await open();
+      const path = join(engine.dataDir, "invoice.xml");
+      writeFileSync(path, VALID);
+      await page.locator("#file").setInputFiles(path);
+      await page.getByRole("heading", { name: "Valid", exact: true }).waitFor();
+      writeFileSync(path, broken(/(<cbc:PayableAmount[^>]*>)[^<]*/u, "$11.00"));
+      utimesSync(path, 2_000_000_000, 2_000_000_000);
+      await page.locator("#check").click();
+      await page.getByText("The file has changed since it was chosen, or is gone. Choose it again.").waitFor();
+      expect(await page.locator("#result").isVisible()).toBe(false);
+      expect(complaints).toEqual([]);
+      await page.close();
+    });
+
+    test("the same file can be chosen again: a click empties the choice, and a browser sees a change", async () => {
+      const page = await open();
+      await choose(page, "valid.xml", Buffer.from(VALID));
+      const [chooser] = await Promise.all([page.waitForEvent("filechooser"), page.locator("#file").click()]);
+      expect(await page.locator("#file").inputValue()).toBe("");
+      await chooser.setFiles([]);
+      await page.close();
+    });
+
+    test("no verdict of another document stands beside what is said of one that could not be sent", async () => {
+      const page = await open();
+      await choose(page, "valid.xml", Buffer.from(VALID));
+      await page.route("**/api/validate", (route) => route.abort());
+      await page.locator("#input").fill(broken(/(<cbc:PayableAmount[^>]*>)[^<]*/u, "$11.00"));
+      await page.locator("#check").click();
+      await page.getByText("The document could not be sent.").waitFor();
+      expect(await page.locator("#result").isVisible()).toBe(false);
+      expect(await page.locator("#check").isEnabled()).toBe(true);
+      await page.close();
+    });
+
+    test("an answer that comes late takes the place of no later document's", async () => {
+      const page = await open();
+      const asked: Route[] = [];
+      await page.route("**/api/validate", async (route) => {
+        asked.push(route);
+        if (asked.length > 1) await route.continue();
+      });
+      await page.locator("#file").setInputFiles({ name: "a.xml", mimeType: "text/xml", buffer: Buffer.from(VALID) });
+      await page.getByText("Validating…").waitFor();
+      await choose(page, "b.xml", Buffer.from(broken(/(<cbc:PayableAmount[^>]*>)[^<]*/u, "$11.00")));
+      const answered = page.waitForResponse((response) => response.url().endsWith("/api/validate"));
+      await asked[0]?.continue();
+      await (await answered).finished();
+      await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
+      expect(await page.locator("#verdict").textContent()).toBe("Invalid");
+      await page.close();
+    });
+
+    test("who may not copy, as on a page without TLS, is told to save instead", async () => {
+      const page = await open();
+      await choose(page, "valid.xml", Buffer.from(VALID));
+      await page.evaluate('Object.defineProperty(navigator, "clipboard", { value: undefined })');
+      await page.locator("#copy").click();
+      await page.getByText("This browser does not let the page copy. Save it instead.").waitFor();
+      expect(complaints).toEqual([]);
       await page.close();
     });
 

@@ -17,6 +17,7 @@ const TEXTS = {
     show: "Show",
     copy: "Copy as JSON",
     copied: "Copied.",
+    uncopied: "This browser does not let the page copy. Save it instead.",
     save: "Save as JSON",
     findings: "Findings",
     source: "Source",
@@ -29,6 +30,7 @@ const TEXTS = {
     column: "column",
     omitted: "More findings that are not listed",
     empty: "Choose a file or paste a document first.",
+    changed: "The file has changed since it was chosen, or is gone. Choose it again.",
     large: "The document is larger than 20 MB.",
     busy: "The validator is busy. Try again in a moment.",
     many: "Too many documents from your address. Try again in a minute.",
@@ -51,6 +53,7 @@ const TEXTS = {
     show: "Zobraziť",
     copy: "Kopírovať ako JSON",
     copied: "Skopírované.",
+    uncopied: "Tento prehliadač stránke nedovolí kopírovať. Namiesto toho verdikt uložte.",
     save: "Uložiť ako JSON",
     findings: "Zistenia",
     source: "Zdroj",
@@ -63,6 +66,7 @@ const TEXTS = {
     column: "stĺpec",
     omitted: "Ďalšie zistenia, ktoré tu nie sú",
     empty: "Najprv vyberte súbor alebo vložte dokument.",
+    changed: "Súbor sa od výberu zmenil alebo už nie je na svojom mieste. Vyberte ho znova.",
     large: "Dokument je väčší ako 20 MB.",
     busy: "Kontrola je vyťažená. Skúste to o chvíľu znova.",
     many: "Priveľa dokumentov z vašej adresy. Skúste to o minútu.",
@@ -104,28 +108,53 @@ const say = (sentence) => {
 
 const REFUSALS = { 413: "large", 429: "many", 503: "busy" };
 
-/** Judges the bytes and shows the verdict. */
-const check = async (bytes) => {
-  if (bytes.byteLength === 0) return say(text().empty);
-  if (bytes.byteLength > BYTES_MAX) return say(text().large);
+/** How often something was to be judged: an answer that comes when something else was asked is nobody's. */
+let asked = 0;
+
+/**
+ * Judges a document and shows the verdict. That of another document is not left beside what is said of this one.
+ * @param given  its bytes, or a promise of them
+ */
+const check = async (given) => {
+  asked += 1;
+  const mine = asked;
+  const isAnother = given !== shown?.bytes;
+  if (isAnother) byId("result").hidden = true;
   byId("check").disabled = true;
   say(text().checking);
+  const { judged, sentence = "", isGone = false } = await judge(given);
+  if (mine !== asked) return;
+  byId("check").disabled = false;
+  say(sentence);
+  if (isGone) byId("file").value = "";
+  if (judged === undefined) return;
+  shown = judged;
+  show();
+  if (isAnother) byId("verdict").focus();
+  await showReading(shown);
+};
+
+/** @returns what is to be shown, or a sentence that says why there is nothing */
+const judge = async (given) => {
+  let bytes;
+  try {
+    bytes = await given;
+  } catch {
+    // Of a file that was written anew since it was chosen the browser gives nothing.
+    return { sentence: text().changed, isGone: true };
+  }
+  if (bytes.byteLength === 0) return { sentence: text().empty };
+  if (bytes.byteLength > BYTES_MAX) return { sentence: text().large };
   try {
     const response = await fetch("/api/validate", {
       method: "POST",
       headers: { "Content-Type": "application/xml", "Accept-Language": language },
       body: bytes,
     });
-    if (!response.ok) return say(text()[REFUSALS[response.status] ?? "failed"]);
-    shown = { bytes, source: new TextDecoder().decode(bytes), verdict: await response.json() };
-    say("");
-    show();
-    byId("verdict").focus();
-    await showReading(bytes, shown.source, shown.verdict);
+    if (!response.ok) return { sentence: text()[REFUSALS[response.status] ?? "failed"] };
+    return { judged: { bytes, source: new TextDecoder().decode(bytes), verdict: await response.json() } };
   } catch {
-    say(text().failed);
-  } finally {
-    byId("check").disabled = false;
+    return { sentence: text().failed };
   }
 };
 
@@ -252,27 +281,30 @@ const rootOf = (source, { ruleSet }) =>
   ruleSet.length === 0 ? undefined : new DOMParser().parseFromString(source, "application/xml").documentElement;
 
 /** The invoice as this server draws it, in a frame in which nothing runs. */
-const showReading = async (bytes, source, verdict) => {
+const showReading = async (read) => {
   const reading = byId("reading");
-  const name = rootOf(source, verdict)?.localName;
-  if (name !== "Invoice" && name !== "CreditNote") {
-    reading.replaceChildren(make("p", { textContent: text().unreadable }));
-    return;
+  const put = (element) => {
+    if (read === shown) reading.replaceChildren(element);
+  };
+  const putText = (sentence) => put(make("p", { textContent: sentence }));
+  reading.replaceChildren();
+  const name = rootOf(read.source, read.verdict)?.localName;
+  if (name !== "Invoice" && name !== "CreditNote") return putText(text().unreadable);
+  try {
+    const response = await fetch("/validate/view", {
+      method: "POST",
+      headers: { "Content-Type": "application/xml", "Accept-Language": language },
+      body: read.bytes,
+    });
+    if (!response.ok) return putText(text()[REFUSALS[response.status] ?? "unreadable"]);
+    const frame = make("iframe", { title: text().reading, srcdoc: await response.text() });
+    // Of this origin, so that its height is known; without scripts, so that it can do nothing with it.
+    frame.sandbox.add("allow-same-origin");
+    frame.addEventListener("load", () => fit(frame));
+    put(frame);
+  } catch {
+    putText(text().failed);
   }
-  const response = await fetch("/validate/view", {
-    method: "POST",
-    headers: { "Content-Type": "application/xml", "Accept-Language": language },
-    body: bytes,
-  });
-  if (!response.ok) {
-    reading.replaceChildren(make("p", { textContent: text()[REFUSALS[response.status] ?? "unreadable"] }));
-    return;
-  }
-  const frame = make("iframe", { title: text().reading, srcdoc: await response.text() });
-  // Of this origin, so that its height is known; without scripts, so that it can do nothing with it.
-  frame.sandbox.add("allow-same-origin");
-  frame.addEventListener("load", () => fit(frame));
-  reading.replaceChildren(frame);
 };
 
 /** As high as what it shows: a page within a page scrolls badly. */
@@ -290,13 +322,17 @@ byId("form").addEventListener("submit", async (event) => {
   event.preventDefault();
   const [file] = byId("file").files;
   const pasted = byId("input").value;
-  await check(pasted === "" && file !== undefined ? await file.arrayBuffer() : new TextEncoder().encode(pasted).buffer);
+  await check(pasted === "" && file !== undefined ? file.arrayBuffer() : new TextEncoder().encode(pasted).buffer);
+});
+// The same file may be chosen again, which is no change to a browser.
+byId("file").addEventListener("click", () => {
+  byId("file").value = "";
 });
 byId("file").addEventListener("change", async () => {
   const [file] = byId("file").files;
   if (file === undefined) return;
   byId("input").value = "";
-  await check(await file.arrayBuffer());
+  await check(file.arrayBuffer());
 });
 byId("language").addEventListener("change", async () => {
   language = byId("language").value;
@@ -304,8 +340,13 @@ byId("language").addEventListener("change", async () => {
   if (shown !== undefined) await check(shown.bytes);
 });
 byId("copy").addEventListener("click", async () => {
-  await navigator.clipboard.writeText(asJson());
-  say(text().copied);
+  try {
+    // Pages without TLS have no clipboard, but for those of this machine.
+    await navigator.clipboard.writeText(asJson());
+    say(text().copied);
+  } catch {
+    say(text().uncopied);
+  }
 });
 byId("save").addEventListener("click", () => {
   const url = URL.createObjectURL(new Blob([asJson()], { type: "application/json" }));
@@ -326,6 +367,6 @@ document.addEventListener("drop", async (event) => {
   const [file] = event.dataTransfer?.files ?? [];
   if (file === undefined) return;
   byId("input").value = "";
-  await check(await file.arrayBuffer());
+  await check(file.arrayBuffer());
 });
 translatePage();
