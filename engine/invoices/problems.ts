@@ -28,7 +28,7 @@ const PROBLEMS = {
   },
   "JSON-NUMBER": {
     en: "Must be an exact decimal number with at most 12 digits before and 8 behind the point; write one with more than 15 digits as text.",
-    sk: "Musí byť presné desatinné číslo s najviac 12 číslicami pred čiarkou a 8 za ňou; s viac ako 15 číslicami ho pošlite ako text.",
+    sk: "Musí byť presné desatinné číslo s najviac 12 číslicami pred desatinnou bodkou a 8 za ňou; s viac ako 15 číslicami ho pošlite ako text.",
   },
   "JSON-AMOUNT": {
     en: "Must be an amount of 0 or more with at most two decimals.",

@@ -127,6 +127,20 @@ describeBrowser("the console in a browser", (executablePath) => {
     LOOKS_TIMEOUT_MS,
   );
 
+  test("figures that nobody renews are said to be old, until a heartbeat comes again", async () => {
+    const context = await operator(["light", 1280]);
+    const page = await context.newPage();
+    await page.clock.install();
+    await page.goto(at(""));
+    const old = page.getByText("No heartbeat comes any more");
+    await page.route("**/console/live", (route) => route.abort());
+    await page.clock.runFor(16_000);
+    await old.waitFor();
+    await page.unroute("**/console/live");
+    await old.waitFor({ state: "hidden" });
+    await context.close();
+  });
+
   test("a search leads to a document, whose text is masked until somebody says why", async () => {
     const context = await operator(["light", 1280]);
     const page = await context.newPage();

@@ -45,6 +45,46 @@ describeBrowser("the API reference in a browser", (executablePath) => {
     await page.close();
   });
 
+  /** The operation that sends, with its form unfolded. */
+  const sending = async (page: Page): Promise<Locator> => {
+    const send = page.locator("#sapiSend");
+    await send.getByText("Try it").click();
+    return send;
+  };
+
+  test("a page without TLS fills in a key of its own, too", async () => {
+    // A name that is not this machine's: only there a browser trusts what comes without TLS.
+    const elsewhere = await chromium.launch({
+      executablePath,
+      args: ["--no-sandbox", "--host-resolver-rules=MAP kurier.example 127.0.0.1"],
+    });
+    try {
+      const page = await elsewhere.newPage();
+      await page.goto(`http://kurier.example:${new URL(gateway.origin).port}/docs/sapi`);
+      expect(await page.evaluate("isSecureContext")).toBe(false);
+      const send = await sending(page);
+      await send.getByRole("button", { name: "Fill example" }).click();
+      const key = send.locator("[data-fresh]");
+      await expect
+        .poll(() => key.inputValue())
+        .toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/u);
+      expect(await send.locator("pre[aria-live]").isVisible()).toBe(false);
+    } finally {
+      await elsewhere.close();
+    }
+  });
+
+  test("a server that does not answer is said to be one, in the words of the page", async () => {
+    const page = await browser.newPage();
+    await page.goto(`${gateway.origin}/docs/sapi`);
+    const send = await sending(page);
+    await page.route("**/document/send", (route) => route.abort());
+    for (const field of await send.locator("input[required]").all()) await field.fill("x");
+    await send.getByRole("button", { name: "Send", exact: true }).click();
+    await send.getByText("The server does not answer.").waitFor();
+    await page.close();
+  });
+
   test("the tabs lead from one interface to the other", async () => {
     const page = await browser.newPage();
     await page.goto(`${gateway.origin}/docs`);

@@ -42,6 +42,7 @@ export const consoleOverviewRoutes = (ports: OverviewPorts): readonly Route[] =>
         at: "/console",
         // What moves by itself can be stopped (WCAG 2.2, 2.2.2); without scripts nothing moves.
         body: html`<button id="hold" type="button" class="second" hidden>Hold still</button>
+          <p id="old" role="alert" hidden>No heartbeat comes any more: what is shown is old. Load the page again.</p>
           <div id="live">${overviewBody(beat)}</div>`,
         isLive: true,
       });

@@ -13,7 +13,20 @@ if (live !== null && hold !== null) {
   hold.addEventListener("click", () => {
     hold.textContent = words[isHeld() ? 0 : 1];
   });
+  /** Some beats are late on a busy engine; one that has ended, or who is signed out, gets none. */
+  const SILENCE_MS = 15_000;
+  const old = document.getElementById("old");
+  let silence;
+  const waitAnew = () => {
+    old.hidden = true;
+    clearTimeout(silence);
+    silence = setTimeout(() => {
+      old.hidden = false;
+    }, SILENCE_MS);
+  };
+  waitAnew();
   new EventSource("/console/live").addEventListener("heartbeat", (event) => {
+    waitAnew();
     if (!isHeld() && !isMarked() && !live.contains(document.activeElement)) live.innerHTML = event.data;
   });
 }

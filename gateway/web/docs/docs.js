@@ -42,6 +42,26 @@ for (const form of byAll("form.token")) {
   });
 }
 
+/** A random UUID; pages without TLS have no crypto.randomUUID, but for those of this machine. */
+function freshId() {
+  const octets = crypto.getRandomValues(new Uint8Array(16));
+  octets[6] = (octets[6] & 0x0f) | 0x40;
+  octets[8] = (octets[8] & 0x3f) | 0x80;
+  const digits = [...octets].map((octet) => octet.toString(16).padStart(2, "0")).join("");
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/u, "$1-$2-$3-$4-");
+}
+
+/** As fetch; that nobody answers each browser says in words of its own, of which some say nothing. */
+async function ask(target, options) {
+  // What the form has that no request can is told by this line, in the browser's words.
+  const request = new Request(target, options);
+  try {
+    return await fetch(request);
+  } catch {
+    throw new Error("The server does not answer.");
+  }
+}
+
 const isInvoice = (value) => value === "<Invoice>…</Invoice>";
 
 /** A UBL element's text; the first of its name. */
@@ -54,7 +74,7 @@ const endpointOf = (xml, party) => {
 /** Puts a whole invoice where one is needed, and makes what stands beside it agree with it. */
 async function withInvoice(example) {
   if (!Object.values(example).some(isInvoice)) return example;
-  const invoice = await (await fetch("/docs/example/invoice.xml")).text();
+  const invoice = await (await ask("/docs/example/invoice.xml")).text();
   const filled = Object.fromEntries(
     Object.entries(example).map(([name, value]) => [name, isInvoice(value) ? invoice : value]),
   );
@@ -76,11 +96,11 @@ async function withInvoice(example) {
 }
 
 async function fill(form) {
-  for (const input of byAll("[data-fresh]", form)) input.value = crypto.randomUUID();
+  for (const input of byAll("[data-fresh]", form)) input.value = freshId();
   const area = form.elements.namedItem("body");
   if (form.dataset.type.includes("json"))
     area.value = JSON.stringify(await withInvoice(JSON.parse(form.dataset.example)), null, 2);
-  else area.value = await (await fetch("/docs/example/invoice.xml")).text();
+  else area.value = await (await ask("/docs/example/invoice.xml")).text();
   const sender = form.elements.namedItem("X-Peppol-Participant-Id");
   if (sender !== null && area.value.includes("senderParticipantId"))
     sender.value = JSON.parse(area.value).metadata.senderParticipantId;
@@ -96,7 +116,7 @@ async function send(form) {
     path,
   );
   const [body] = of("body");
-  const response = await fetch(`${target}${query === "" ? "" : `?${query}`}`, {
+  const response = await ask(`${target}${query === "" ? "" : `?${query}`}`, {
     method,
     headers: {
       ...(secured === "yes" && token !== "" ? { Authorization: `Bearer ${token}` } : {}),
