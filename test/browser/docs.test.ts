@@ -85,6 +85,18 @@ describeBrowser("the API reference in a browser", (executablePath) => {
     await page.close();
   });
 
+  test("without scripts a phone has the menu above the text, and no button that opens nothing", async () => {
+    const page = await browser.newPage({ viewport: { width: 320, height: 640 }, javaScriptEnabled: false });
+    await page.goto(`${gateway.origin}/docs/sapi`);
+    expect(await page.getByRole("button", { name: "Menu" }).isVisible()).toBe(false);
+    await page
+      .getByRole("navigation", { name: "Operations" })
+      .getByRole("link", { name: "Send a UBL document" })
+      .click();
+    expect(new URL(page.url()).hash).toBe("#sapiSend");
+    await page.close();
+  });
+
   test("the tabs lead from one interface to the other", async () => {
     const page = await browser.newPage();
     await page.goto(`${gateway.origin}/docs`);
