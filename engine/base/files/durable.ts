@@ -1,7 +1,9 @@
 /** Files that outlive a power loss: their bytes are on the disk before they have their name, and their name is, too. */
 import {
   closeSync,
+  constants,
   existsSync,
+  fchownSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -12,9 +14,52 @@ import {
   writeFileSync,
 } from "node:fs";
 import { link, open, readdir, rename, rm } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
 import { errorCode } from "../errors.js";
+
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** To whom what root makes in a folder is to belong; undefined where it stays with who makes it. */
+function heirIn(folder: string): Owner | undefined {
+  if (process.geteuid?.() !== 0) return undefined;
+  const { uid, gid } = statSync(folder);
+  return uid === 0 ? undefined : { uid, gid };
+}
+
+/** Where root may not, or files have no owners, who made it keeps it. */
+const UNGIVABLE: ReadonlySet<string> = new Set(["EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
+
+function unlessUngivable(error: unknown): void {
+  if (!UNGIVABLE.has(errorCode(error) ?? "")) throw error;
+}
+
+/**
+ * Gives a new file to whom its folder belongs, where root has made it: a command that root calls writes beside an
+ * engine that is another user's, and must be able to read it.
+ */
+export async function giveToOwnerOf(folder: string, file: FileHandle): Promise<void> {
+  const heir = heirIn(folder);
+  if (heir !== undefined) await file.chown(heir.uid, heir.gid).catch(unlessUngivable);
+}
+
+/** Gives a new folder, by a handle: its name may lead elsewhere by now. */
+function giveFolder(path: string): void {
+  const heir = heirIn(dirname(path));
+  if (heir === undefined) return;
+  const folder = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    fchownSync(folder, heir.uid, heir.gid);
+  } catch (error) {
+    unlessUngivable(error);
+  } finally {
+    closeSync(folder);
+  }
+}
 
 /** Waits until the disk has the bytes of a file, or the names in a folder. */
 export async function syncPath(path: string): Promise<void> {
@@ -47,8 +92,17 @@ function mustBeFolder(path: string, error: unknown): void {
  * Makes a folder that its owner alone reads, with those above it that are missing: each is a name in the one above it,
  * which the disk has when this returns. Safe to repeat, also after it failed.
  */
-export async function makeFolder(path: string): Promise<void> {
-  const made = makeMissing(path);
+export function makeFolder(path: string): Promise<void> {
+  return makeSynced(makeMissing(path));
+}
+
+/** As `makeFolder`, for a store: where root makes them, each belongs to whom the one above it belongs. */
+export function makeStoreFolder(path: string): Promise<void> {
+  return makeSynced(makeMissing(path, giveFolder));
+}
+
+/** Waits until the disk has the names of new folders. */
+async function makeSynced(made: readonly string[]): Promise<void> {
   try {
     for (const one of made) await syncPath(dirname(one));
   } catch (error) {
@@ -72,7 +126,7 @@ export function makeFolderNow(path: string): void {
  * The folders that had to be made, innermost first. Where one cannot be made or synced those before it are taken away
  * again, for a folder that is there is not synced by who repeats this.
  */
-function makeMissing(path: string): readonly string[] {
+function makeMissing(path: string, give?: (folder: string) => void): readonly string[] {
   // Bounded by the folders in a path.
   const made: string[] = [];
   try {
@@ -80,6 +134,7 @@ function makeMissing(path: string): readonly string[] {
       try {
         mkdirSync(folder, 0o700);
         made.unshift(folder);
+        give?.(folder);
       } catch (error) {
         mustBeFolder(folder, error);
       }
@@ -121,6 +176,7 @@ export async function syncTree(folder: string): Promise<void> {
 export async function writeSynced(path: string, text: string): Promise<void> {
   const file = await open(path, "wx", 0o600);
   try {
+    await giveToOwnerOf(dirname(path), file);
     await file.writeFile(text);
     await file.sync();
   } finally {

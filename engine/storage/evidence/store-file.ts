@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { errorCode } from "../../base/errors.js";
-import { makeFolder, makeFolderNow, syncPath } from "../../base/files/durable.js";
+import { giveToOwnerOf, makeFolderNow, makeStoreFolder, syncPath } from "../../base/files/durable.js";
 import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure, hourEnd } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
@@ -106,7 +106,7 @@ export function openFileEvidence(root: string): FileEvidenceStore {
   let last: { readonly directory: string; readonly made: Promise<void> } | undefined;
 
   function makeDirectory(directory: string): Promise<void> {
-    if (last?.directory !== directory) last = { directory, made: makeFolder(directory) };
+    if (last?.directory !== directory) last = { directory, made: makeStoreFolder(directory) };
     return last.made;
   }
 
@@ -124,6 +124,7 @@ export function openFileEvidence(root: string): FileEvidenceStore {
     // Each step is a way to a thread and back, which takes longer than the step: what need not follow goes together.
     const { file, folder } = await openDraft(draft);
     try {
+      await giveToOwnerOf(directory, file);
       await writePieces(file, Buffer.isBuffer(bytes) ? [bytes] : bytes);
       await file.sync();
       // A link is exclusive and shows the whole file or none: a crash leaves a draft, never half an object.

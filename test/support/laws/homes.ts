@@ -47,7 +47,7 @@ const EXPRESSION_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [/^process\.(stdin|stdout|stderr)$/, /^gateway\/commands\/terminal\.ts$/],
   [/^process\.(argv|cwd|chdir)$/, /^validators\/ubl\/generate\.ts$|^gateway\/cli\.ts$/],
   [/^process\.(platform|arch|version|versions|report)$/, /^engine\/embedded\/|^gateway\/http\/uws-binding\.ts$/],
-  [/^process\.(geteuid|getuid|setuid|setgid|umask)$/, /^engine\/embedded\/binaries\.ts$/],
+  [/^process\.(geteuid|getuid|setuid|setgid|umask)$/, /^engine\/(embedded\/binaries|base\/files\/durable)\.ts$/],
   [/^process\.(hrtime|cpuUsage|memoryUsage)$/, /^validators\/stopwatch\.ts$/],
   [
     /^fetch$/,

@@ -4,6 +4,7 @@
  * @source design/reliability.md, F-13
  */
 import {
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -20,6 +21,7 @@ import { basename, join, relative } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../../../engine/base/clock.js";
+import type { FirmId } from "../../../../engine/base/ids.js";
 import { makeFolder, makeFolderNow, replaceFile, syncTree } from "../../../../engine/base/files/durable.js";
 import { claimDataDir } from "../../../../engine/embedded/embedded.js";
 import { ensureDevelopmentPki, ensurePeerLeaves } from "../../../../engine/peppol/pki/development.js";
@@ -212,3 +214,20 @@ test("the key of the sandbox's other access point has its name on the disk befor
   expect((await syncsOf(join(pki, "peer.pem"), peer)).at(-1)).toBe("pki/ after");
   expect(await syncsOf(join(pki, "peer.pem"), peer)).toEqual([]);
 });
+
+// Nobody else can give a file away, so that others have nothing to try here.
+test.runIf(process.geteuid?.() === 0)(
+  "what a command of root writes beside an engine of another user belongs to that user: evidence, payloads and their folders, and keys of firms, new or wrapped again",
+  async () => {
+    chownSync(folder, 65_534, 65_534);
+    const firmId = "01a225e3-376e-76dc-bc54-dba52bc5df80" as FirmId;
+    const bytes = Buffer.from("a payload");
+    await openFileEvidence(folder).put(evidenceRef(bytes, systemClock.now()), bytes);
+    const keys = openFirmKeyFiles(`file:${folder}`);
+    await keys.add(firmId, { by: "0123456789abcdef", sealed: bytes }, await keys.baptise());
+    await keys.replace(firmId, { by: "fedcba9876543210", sealed: bytes });
+    const made = readdirSync(folder, { recursive: true }).map((name) => join(folder, String(name)));
+    expect(made.length).toBeGreaterThan(6);
+    expect(made.filter((path) => statSync(path).uid !== 65_534 || statSync(path).gid !== 65_534)).toEqual([]);
+  },
+);
