@@ -37,8 +37,12 @@ export interface PipelinePorts {
   participantContext(caller: Caller, participantId: ParticipantId): ParticipantContext | Promise<ParticipantContext>;
   /** Whether a firm has a mailbox here. */
   mayReceive(firmId: FirmId): true | Promise<boolean>;
-  /** Octets of the document with this id, whoever's it is; 0 where there is none. @throws Refusal TEMPORARY */
-  documentBytes(id: string): Promise<number>;
+  /**
+   * Octets of the document with this id; 0 where there is none, and for a large one of another firm.
+   * @param firmId  who asks; undefined for an operator
+   * @throws Refusal TEMPORARY
+   */
+  documentBytes(id: string, firmId: FirmId | undefined): Promise<number>;
   /** A refusal in the place of an error that is no fault of ours; any other error as it is. */
   asRefusal(error: unknown): unknown;
   readonly metrics: Metrics;

@@ -431,6 +431,7 @@ function judgeBody(request: SteppedRequest, row: Route): void {
 /** A document of 20 MB is many times as much while it is read: before anything is read, there is room for it. */
 async function roomForAnswer(request: SteppedRequest): Promise<void> {
   const [id] = Object.values((request.params ?? {}) as Readonly<Record<string, unknown>>);
-  const bytes = LIMITS.response_copies * (await request.ports.documentBytes(String(id)));
+  const firmId = (request.firm ?? request.participant)?.firmId;
+  const bytes = LIMITS.response_copies * (await request.ports.documentBytes(String(id), firmId));
   if (bytes > LIMITS.response_streamed_bytes) await request.roomForAnswer(bytes);
 }

@@ -9,7 +9,7 @@ import {
   readConnectorDocuments,
   readConnectorUbl,
 } from "../../engine/documents/connector/reads.js";
-import type { ConnectorAsked, Customer } from "../../engine/documents/connector/reads.js";
+import type { ConnectorAsked, ConnectorGiving, Customer } from "../../engine/documents/connector/reads.js";
 import { readConnectorEvidence, readConnectorPacket } from "../../engine/documents/connector/records.js";
 import type { StagedStep } from "../../engine/documents/connector/staged.js";
 import { stampOf } from "../../engine/identity/audit.js";
@@ -37,7 +37,7 @@ export const connectorDocumentPorts = (parts: ConnectorParts) => {
       ),
     documents: (customer: Customer, asked: ConnectorAsked) =>
       readConnectorDocuments({ ...parts, room }, customer, asked),
-    document: (customer: Customer, id: string, giving?: Giving) =>
+    document: (customer: Customer, id: string, giving?: ConnectorGiving) =>
       readConnectorDocument({ ...parts, room }, customer, id, giving),
     operate: ({ id, ...step }: Omit<StagedStep, "audit">, actor: Actor) =>
       parts.actors.ask(parts.document, id, "OperateStaged", { ...step, audit: stampOf(actor, parts.clock) }),

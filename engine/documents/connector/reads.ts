@@ -31,6 +31,12 @@ export interface Customer {
   readonly customerRef: string;
 }
 
+/** To whom it is given, for as long as somebody waits for it. */
+export interface ConnectorGiving extends Giving {
+  /** Aborted when nobody waits any more. */
+  readonly gone?: AbortSignal | undefined;
+}
+
 /** What reading for the Connector needs. */
 export interface ConnectorReadPorts {
   readonly sql: Sql;
@@ -84,9 +90,14 @@ export async function payloadOf({ sql, sealer }: PayloadPorts, firmId: FirmId, i
  * What the document itself says; undefined for one that is no readable invoice. A page of large documents is opened as
  * there is room, whoever else reads.
  */
-async function saidIn(ports: ConnectorReadPorts, firmId: FirmId, id: string): Promise<DocumentSummary | undefined> {
-  const bytes = (await orTemporary(findPayloadBytes(ports.sql, id))) ?? 0;
-  const taken = await ports.room.take(bytes * LIMITS.connector_read_copies);
+async function saidIn(
+  ports: ConnectorReadPorts,
+  { firmId }: Customer,
+  id: string,
+  gone: AbortSignal | undefined,
+): Promise<DocumentSummary | undefined> {
+  const bytes = (await orTemporary(findPayloadBytes(ports.sql, { id, firmId }))) ?? 0;
+  const taken = await ports.room.take(bytes * LIMITS.connector_read_copies, undefined, gone);
   try {
     const read = await ports.validators.parse(await payloadOf(ports, firmId, id), { fairnessKey: firmId });
     return read.kind === "parsed" ? read.summary : undefined;
@@ -108,8 +119,9 @@ const responseOf = ({ responseCode, responseReason, respondedAt, direction }: Co
       };
 
 /** A document as an integrator's program sees it. */
-async function shownOf(ports: ConnectorReadPorts, { firmId, customerRef }: Customer, row: ConnectorRow) {
-  const said = await saidIn(ports, firmId, row.id);
+async function shownOf(ports: ConnectorReadPorts, customer: Customer, row: ConnectorRow, gone?: AbortSignal) {
+  const { customerRef } = customer;
+  const said = await saidIn(ports, customer, row.id, gone);
   const kind = kindOf(row.documentTypeId);
   const isSelfBilled = kind?.startsWith("self_billing") === true;
   const [sender, recipient] = isSelfBilled ? [said?.customer, said?.supplier] : [said?.supplier, said?.customer];
@@ -163,12 +175,12 @@ export async function readConnectorDocument(
   ports: ConnectorReadPorts,
   customer: Customer,
   id: string,
-  { isShown = true }: Giving = {},
+  { isShown = true, gone }: ConnectorGiving = {},
 ): Promise<ConnectorDocument> {
   const shownAt = isShown ? ports.clock.now() : undefined;
   const row = await orTemporary(findConnectorDocument(ports.sql, customer.firmId, { id, shownAt }));
   if (row === undefined) throw new Refusal("NOT_FOUND");
-  return shownOf(ports, customer, row);
+  return shownOf(ports, customer, row, gone);
 }
 
 /** The exact octets of a document, sent or received. @throws Refusal NOT_FOUND, TEMPORARY */
@@ -185,7 +197,7 @@ export async function readConnectorUbl(
 }
 
 /** What is listed. */
-export interface ConnectorAsked extends Giving {
+export interface ConnectorAsked extends ConnectorGiving {
   readonly direction: ConnectorDocument["direction"] | undefined;
   readonly state: ConnectorState | undefined;
   readonly type: ConnectorType | undefined;
@@ -229,7 +241,7 @@ export async function readConnectorDocuments(ports: ConnectorReadPorts, customer
   // A few at a time: the payloads of a page may be large.
   for (let at = 0; at < rows.length; at += LIMITS.connector_documents_read_at_once) {
     const some = rows.slice(at, at + LIMITS.connector_documents_read_at_once);
-    documents.push(...(await Promise.all(some.map((row) => shownOf(ports, customer, row)))));
+    documents.push(...(await Promise.all(some.map((row) => shownOf(ports, customer, row, asked.gone)))));
   }
   return { documents, nextCursor, hasMore };
 }

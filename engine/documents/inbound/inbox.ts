@@ -34,8 +34,9 @@ export interface Reader {
   readonly participantId: ParticipantId;
 }
 
-/** Whether anybody is given what is read: the caller of HEAD is not. @default true */
+/** To whom what is read is given. */
 export interface Giving {
+  /** Whether to anybody: the caller of HEAD is given nothing. @default true */
   readonly isShown?: boolean | undefined;
 }
 

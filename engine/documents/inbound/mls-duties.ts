@@ -147,9 +147,10 @@ async function inspect(ports: Judging, duty: TakenDuty): Promise<DocumentVerdict
   const { id, firmId, payload, declared, receivedAt } = duty;
   if (payload === undefined) return undefined;
   const until = clock.monotonic() + LIMITS.status_validation_ms;
+  const over = new AbortController();
   const inspected = async (): Promise<DocumentVerdict | undefined> => {
     const isLarge = payload.bytes > LIMITS.verdict_at_once_bytes_max;
-    const taken = isLarge ? await room.take(bytesOf(payload), firmId) : undefined;
+    const taken = isLarge ? await room.take(bytesOf(payload), firmId, over.signal) : undefined;
     try {
       // Its lease may be over, and somebody else judges it.
       if (clock.monotonic() >= until) return undefined;
@@ -161,7 +162,12 @@ async function inspect(ports: Judging, duty: TakenDuty): Promise<DocumentVerdict
       taken?.giveBack();
     }
   };
-  return within(inspected(), LIMITS.status_validation_ms, undefined);
+  try {
+    return await within(inspected(), LIMITS.status_validation_ms, undefined);
+  } finally {
+    // Its room is for those who wait behind it, and for its next try.
+    over.abort();
+  }
 }
 
 const refusedFor = (findings: readonly DocumentFinding[]): HeldEnd => ({

@@ -13,13 +13,32 @@ interface SealedPayload {
   readonly sha256: string;
 }
 
-/** Octets of a document's payload before it was sealed; undefined where there is none. */
-export const findPayloadBytes = batched<string, number | undefined>(
-  async (sql, ids) => {
-    const rows = await sql<{ readonly id: string; readonly bytes: number }[]>`
-      select document_id as id, bytes from stored_payload where document_id = any (${[...ids]}::uuid[])`;
-    const bytes = new Map(rows.map((row) => [row.id, row.bytes]));
-    return ids.map((id) => bytes.get(id.toLowerCase()));
+/** Of which document the size is asked. */
+interface SizeAsked {
+  readonly id: string;
+  /** Whose it must be. @default an operator asks, of any firm's */
+  readonly firmId?: FirmId | undefined;
+}
+
+/** A payload is asked for its firm from so many octets on: a smaller one is answered without room of its own. */
+const OWNED_BYTES = Math.floor(LIMITS.response_streamed_bytes / LIMITS.response_copies);
+
+/**
+ * Octets of a document's payload before it was sealed; undefined where there is none, and for a large one of another
+ * firm, which no caller makes others wait with.
+ */
+export const findPayloadBytes = batched<SizeAsked, number | undefined>(
+  async (sql, asked) => {
+    const rows = await sql<{ readonly id: string; readonly bytes: number; readonly firm_id: FirmId | null }[]>`
+      select p.document_id as id, p.bytes, case when p.bytes > ${OWNED_BYTES} then coalesce(
+        (select d.firm_id from document as d where d.id = p.document_id),
+        (select r.firm_id from received_document as r where r.id = p.document_id)) end as firm_id
+      from stored_payload as p where p.document_id = any (${asked.map(({ id }) => id)}::uuid[])`;
+    const found = new Map(rows.map((row) => [row.id, row]));
+    return asked.map(({ id, firmId }) => {
+      const row = found.get(id.toLowerCase());
+      return firmId === undefined || row?.firm_id === null || row?.firm_id === firmId ? row?.bytes : undefined;
+    });
   },
   { max: LIMITS.read_batch },
 );

@@ -7,12 +7,12 @@ import { z } from "zod";
 import type { FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { bratislavaDay } from "../../../engine/base/clock.js";
-import type { Giving } from "../../../engine/documents/inbound/inbox.js";
 import type { SendReply } from "../../../engine/documents/accept/request.js";
 import type { CreateBody, createDocument } from "../../../engine/documents/connector/create.js";
 import type {
   ConnectorAsked,
   ConnectorDocument,
+  ConnectorGiving,
   Customer,
   readConnectorDocuments,
 } from "../../../engine/documents/connector/reads.js";
@@ -32,7 +32,7 @@ interface ConnectorDocumentPorts {
   /** @throws Refusal of the door connector */
   create(body: CreateBody, facts: Parameters<typeof createDocument>[2]): Promise<SendReply>;
   documents(customer: Customer, asked: ConnectorAsked): ReturnType<typeof readConnectorDocuments>;
-  document(customer: Customer, id: string, giving?: Giving): Promise<ConnectorDocument>;
+  document(customer: Customer, id: string, giving?: ConnectorGiving): Promise<ConnectorDocument>;
   /** @throws Refusal of a document that cannot be sent or cancelled */
   operate(step: Omit<StagedStep, "audit">, actor: Actor): Promise<{ readonly replayed: boolean }>;
 }
@@ -227,9 +227,9 @@ export const connectorDocumentRoutes = (ports: ConnectorDocumentPorts): readonly
       },
     },
     errors: ["REQUEST_INVALID", "TEMPORARY"],
-    handler: async ({ query, firm, givesBody }) => {
+    handler: async ({ query, firm, givesBody, signal }) => {
       const { direction, state, type, createdAfter, cursor, limit = LIMITS.connector_page_default } = query;
-      const asked = { direction, state, type, createdAfter, cursor, limit, isShown: givesBody };
+      const asked = { direction, state, type, createdAfter, cursor, limit, isShown: givesBody, gone: signal };
       const page = await ports.documents(customerOf(firm), asked);
       return { status: 200, body: page };
     },
@@ -243,9 +243,9 @@ export const connectorDocumentRoutes = (ports: ConnectorDocumentPorts): readonly
     request: { params: z.object({ documentId: uuid }) },
     responses: { 200: { description: "As it is now.", schema: document } },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ params, firm, givesBody }) => ({
+    handler: async ({ params, firm, givesBody, signal }) => ({
       status: 200,
-      body: await ports.document(customerOf(firm), params.documentId, { isShown: givesBody }),
+      body: await ports.document(customerOf(firm), params.documentId, { isShown: givesBody, gone: signal }),
     }),
   }),
   ...stepRows(ports),

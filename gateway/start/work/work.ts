@@ -16,7 +16,7 @@ import { startRelay } from "../../../engine/events/outbox.js";
 import type { Deliverer } from "../../../engine/events/webhooks/deliverer.js";
 import type { Streams } from "../../../engine/events/streams.js";
 import type { Identity } from "../../../engine/identity/identity.js";
-import type { DocumentId, ReceivedDocumentId } from "../../../engine/base/ids.js";
+import type { DocumentId, FirmId, ReceivedDocumentId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { Expiry } from "../../../engine/peppol/pki/own-keys.js";
 import { startMeter } from "../../../engine/billing/meter.js";
@@ -71,8 +71,8 @@ export interface Work extends PeopleParts {
   readonly peers: ConnectedPeers | undefined;
   /** Certificates of ours and of the authorities that we trust; none without an access point. */
   expiries(): readonly Expiry[];
-  /** Octets of a document's payload; 0 where there is none. @throws Refusal TEMPORARY */
-  documentBytes(id: string): Promise<number>;
+  /** As the pipeline's port. @throws Refusal TEMPORARY */
+  documentBytes(id: string, firmId: FirmId | undefined): Promise<number>;
   /** Shows a held document to its firm; answers whether it was held. */
   release(id: ReceivedDocumentId): Promise<boolean>;
   /** Tries a document now that waits for its next attempt; answers whether it waited. */
@@ -172,7 +172,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     whiteLabel,
     peers,
     expiries: () => accessPoint?.keys.expiries() ?? [],
-    documentBytes: async (id) => (await orTemporary(findPayloadBytes(sql, id))) ?? 0,
+    documentBytes: async (id, firmId) => (await orTemporary(findPayloadBytes(sql, { id, firmId }))) ?? 0,
     release: (id) => actors.ask(document, id, "Release", null),
     hasten: async (id) => (await actors.ask(document, id, "Hasten", null)) && wakeDispatcher(),
     ...{ withdraw: partners.revokeConsent, webhooks: webhooks.rows, sealer, validators },

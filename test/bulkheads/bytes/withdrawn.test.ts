@@ -2,11 +2,15 @@
  * Who waits for room for an answer and goes meanwhile, or is told to come again, waits no longer: nobody stands behind
  * a reader that there is no more. Method: a reader that takes nothing holds room, and of those that wait one goes.
  */
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 
+import type { FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { parseKeyId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { createJudge } from "../../../engine/documents/inbound/mls-duties.js";
+import type { DutyPorts, TakenDuty } from "../../../engine/documents/inbound/mls-duties.js";
+import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifiers.js";
 import { route } from "../../../gateway/contract/route.js";
 import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -81,4 +85,50 @@ describe.each(serverForms)("answers over %s", (form) => {
       await gateway.stop();
     },
   );
+});
+
+describe("verdicts on what was received", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  const [{ documentTypeId, processId } = { documentTypeId: "", processId: "" }] = BILLING_CAPABILITIES;
+  const dutyOf = (name: string, bytes: number): TakenDuty => ({
+    id: name,
+    firmId: name as FirmId,
+    sbdhInstanceId: name,
+    declared: {
+      ...{ documentTypeId, processId },
+      sender: "0245:1111111111" as ParticipantId,
+      receiver: "0245:2222222222" as ParticipantId,
+    },
+    receiver: "0245:3333333333" as ParticipantId,
+    always: false,
+    receivedAt: 0,
+    acknowledged: false,
+    kind: "business",
+    held: true,
+    payload: { bytes, sealedBytes: 0 },
+  });
+
+  test("a document whose verdict waited for room until its time was over keeps none behind it that there is room for", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    // Bounded by the documents of this test.
+    const read: unknown[] = [];
+    // A database that never answers: who has room keeps it.
+    const sql = (_: unknown, ...values: readonly unknown[]): Promise<never> => {
+      read.push(...values.flat());
+      return new Promise<never>(() => undefined);
+    };
+    const judge = createJudge({ sql, clock: fakeClock(), judged_bytes_max: 5 * MB } as unknown as DutyPorts);
+    void judge(dutyOf("the first", 2 * MB));
+    void judge(dutyOf("the large one", 4 * MB));
+    await vi.advanceTimersByTimeAsync(LIMITS.status_validation_ms / 2);
+    void judge(dutyOf("the small one", MB));
+    await vi.advanceTimersByTimeAsync(LIMITS.status_validation_ms / 2 - 1);
+    expect([read.includes("the first"), read.includes("the small one")]).toEqual([true, false]);
+    await vi.advanceTimersByTimeAsync(1);
+    vi.useRealTimers();
+    await eventually("the small one is read", () => read.includes("the small one"));
+  });
 });

@@ -98,6 +98,8 @@ test("a page of the list opens each document in its share of the octets, and giv
     return ids.every((id) => listed.includes(id));
   });
   const octets = createOctets(1, ids.length);
+  const gone = new AbortController().signal;
+  const waitedFor: unknown[] = [];
   const taken: number[] = [];
   const held: number[] = [];
   const { documents } = await readConnectorDocuments(
@@ -114,9 +116,10 @@ test("a page of the list opens each document in its share of the octets, and giv
       },
       room: {
         ...octets,
-        take: (bytes) => {
+        take: (bytes, holder, signal) => {
           taken.push(bytes);
-          return octets.take(bytes);
+          waitedFor.push(signal);
+          return octets.take(bytes, holder, signal);
         },
       },
     },
@@ -124,8 +127,10 @@ test("a page of the list opens each document in its share of the octets, and giv
     {
       ...{ direction: "outbound", state: undefined, type: undefined, createdAfter: undefined, cursor: undefined },
       limit: LIMITS.connector_page_max,
+      gone,
     },
   );
+  expect(waitedFor, "for as long as somebody waits for the page").toEqual(documents.map(() => gone));
   expect(documents.map(({ id }) => id)).toEqual(expect.arrayContaining(ids));
   expect(documents.every(({ amounts }) => amounts.total === "88.19")).toBe(true);
   // There is room for no more than one at a time.
