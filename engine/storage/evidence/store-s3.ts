@@ -100,7 +100,7 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
       return await fetch(`${target.endpoint}${pathOf(ref)}${query === "" ? "" : `?${query}`}`, {
         method,
         headers: { ...sent, authorization },
-        redirect: "error",
+        redirect: "manual",
         signal: AbortSignal.timeout(LIMITS.evidence_store_timeout_ms),
         ...(method === "PUT" ? { body: new Uint8Array(body) } : {}),
       });
@@ -125,15 +125,10 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
     const headers = range === undefined ? {} : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
     const response = await call("GET", ref, headers);
     await expectOk(response, "read");
-    try {
-      const bytes = Buffer.from(await response.arrayBuffer());
-      // A service without ranges answers with the whole object.
-      return range !== undefined && response.status === 200
-        ? bytes.subarray(range.offset, range.offset + range.length)
-        : bytes;
-    } catch {
-      throw new EvidenceStoreFailure("The evidence bucket broke off.");
-    }
+    if (range === undefined) return octetsOf(response, 0, LIMITS.evidence_bytes_max);
+    // A service without ranges answers with the whole object.
+    const from = response.status === PARTIAL ? 0 : range.offset;
+    return octetsOf(response, from, from + range.length);
   }
 
   /** @returns the status, after which the answer is done with */
@@ -150,8 +145,14 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
       },
       { body: bytes },
     );
-    if (response.status !== EXISTS && response.status !== CONFLICT) await expectOk(response, "store");
-    else await response.body?.cancel();
+    if (response.status === EXISTS || response.status === CONFLICT) {
+      await response.body?.cancel();
+      return response.status;
+    }
+    await expectOk(response, "store");
+    // Whoever stores has nothing to say: a page or an error under 200 is a proxy's, and nothing lies anywhere.
+    if ((await beginOf(response)) !== "")
+      throw new EvidenceStoreFailure("The evidence bucket answers as no bucket does: with a text to what is stored.");
     return response.status;
   }
 
@@ -190,6 +191,25 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
   };
 }
 
+/** Octets of a body, of which no more than those is read: a service that never ends is left. */
+async function octetsOf({ body }: Response, from: number, to: number): Promise<Buffer> {
+  // Bounded by `to`, and a piece more.
+  const pieces: Uint8Array[] = [];
+  const reader = body?.getReader();
+  try {
+    for (let length = 0; length < to;) {
+      const next: { readonly value?: Uint8Array } | undefined = await reader?.read();
+      if (next?.value === undefined) break;
+      pieces.push(next.value);
+      length += next.value.length;
+    }
+    await reader?.cancel();
+    return Buffer.concat(pieces).subarray(from, to);
+  } catch {
+    throw new EvidenceStoreFailure("The evidence bucket broke off.");
+  }
+}
+
 /** The first piece of a body, which holds the code of an error. */
 async function beginOf(response: Response): Promise<string> {
   const reader = response.body?.getReader();
@@ -202,6 +222,7 @@ async function beginOf(response: Response): Promise<string> {
   }
 }
 
+const PARTIAL = 206;
 const MISSING = 404;
 /** Another PUT of the same key is under way: the service wants it repeated. */
 const CONFLICT = 409;

@@ -17,7 +17,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
 import { errorFields } from "../../../engine/base/log.js";
@@ -335,6 +335,43 @@ describe("the s3 form", () => {
     await store.remove(ref, retainedUntil(ref));
     await imitation.stop();
   });
+
+  test.each([
+    ["an error under 200", 200, "<Error><Code>InternalError</Code></Error>", /with a text/],
+    ["a page under 200", 200, "<!doctype html><title>Sign in</title>", /with a text/],
+    ["the way to another host", 307, "", /HTTP 307/],
+    ["the name of another region", 301, "<Error><Code>PermanentRedirect</Code></Error>", /HTTP 301/],
+  ])("the archive in a bucket counts nothing as stored that is answered with %s, and says so", async (...row) => {
+    const [, status, text, said] = row;
+    const imitation = await startS3();
+    onTestFinished(() => imitation.stop());
+    const store = openS3Evidence(parseS3Target(imitation.target) ?? expect.fail("target"), systemClock);
+    imitation.instead = (response) => {
+      response.writeHead(status, { location: "http://127.0.0.1:1/elsewhere" }).end(text);
+    };
+    const bytes = randomBytes(100);
+    const stored = store.put(evidenceRef(bytes, STORED_AT), bytes);
+    await expect(stored).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    await expect(stored).rejects.toThrow(said);
+  });
+
+  test.each([
+    [206, 0],
+    [200, 50],
+  ])(
+    "the archive in a bucket reads no more than it asked for of an answer (%i) that never ends",
+    async (status, at) => {
+      const imitation = await startS3();
+      onTestFinished(() => imitation.stop());
+      const store = openS3Evidence(parseS3Target(imitation.target) ?? expect.fail("target"), systemClock);
+      imitation.instead = (response) => {
+        response.writeHead(status).write(Buffer.from(Array.from({ length: 200 }, (_, index) => index)));
+      };
+      const ref = evidenceRef(randomBytes(100), STORED_AT);
+      const read = await store.get(ref, { offset: 50, length: 20 });
+      expect([...read]).toEqual(Array.from({ length: 20 }, (_, index) => at + index));
+    },
+  );
 
   test("the archive in a bucket repeats what met another PUT of the same object, a bounded number of times", async () => {
     const imitation = await startS3();

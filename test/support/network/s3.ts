@@ -17,6 +17,8 @@ export interface S3Imitation {
   conflicts: number;
   /** Answers the next so many requests with 503. */
   failing: number;
+  /** Answers every request in this way, as what stands before a bucket may. @default by the bucket */
+  instead: ((response: ServerResponse) => void) | undefined;
   /** Answers what was refused and why. */
   readonly refusals: string[];
   stop(): Promise<void>;
@@ -58,7 +60,7 @@ export async function startS3(bucket = "evidence"): Promise<S3Imitation> {
   const refusals: string[] = [];
 
   const answer = (
-    imitation: { failing: number; conflicts: number },
+    imitation: Pick<S3Imitation, "failing" | "conflicts" | "instead">,
     request: IncomingMessage,
     response: ServerResponse,
     body: Buffer,
@@ -66,6 +68,10 @@ export async function startS3(bucket = "evidence"): Promise<S3Imitation> {
     const end = (status: number, bytes: Buffer | string = "", headers: Record<string, string> = {}): void => {
       response.writeHead(status, headers).end(bytes);
     };
+    if (imitation.instead !== undefined) {
+      imitation.instead(response);
+      return;
+    }
     if (imitation.failing > 0) {
       imitation.failing -= 1;
       end(503);
@@ -115,7 +121,11 @@ export async function startS3(bucket = "evidence"): Promise<S3Imitation> {
     }
   };
 
-  const imitation = { failing: 0, conflicts: 0 };
+  const imitation: Pick<S3Imitation, "failing" | "conflicts" | "instead"> = {
+    failing: 0,
+    conflicts: 0,
+    instead: undefined,
+  };
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request
