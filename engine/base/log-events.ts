@@ -13,7 +13,8 @@ export const LOG_EVENTS = {
   "as4.message_failed":
     "A message of another access point met a fault of ours and was not taken; the sender will repeat it.",
   "as4.message_refused": "A message of another access point was refused with an ebMS error.",
-  "as4.message_not_taken": "A message of another access point was answered 503: no worker could take it.",
+  "as4.message_not_taken":
+    "A message of another access point was answered 503: no worker or no database could take it; the sender will repeat it.",
   "as4.repeat_unreadable": "The stored evidence of a message that came again cannot be read.",
   "box.delayed": "An item of the Box could not be given to its actor; it is taken again when its lease ends.",
   "box.dispatch_failed": "Handing an item of the Box over ended in a fault of ours; it is tried again.",

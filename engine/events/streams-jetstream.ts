@@ -160,16 +160,23 @@ async function ensureStream({ manager }: Broker, stream: StreamName): Promise<vo
 /** What tells a stream of ours from one that somebody else has made under its name. */
 const TOLD_BY = ["subjects", "storage", "retention", "discard"] as const;
 
-/** What is amiss with a stream on the server; undefined where it is as we make it. Changes nothing. */
+/**
+ * What is amiss with a stream on the server; undefined where it is as we make it. Changes nothing. Engines make a queue
+ * when they start, and a stream of copies with its first message.
+ */
 async function faultOf({ manager }: Broker, stream: StreamName): Promise<string | undefined> {
   const ours = streamConfig(stream);
   try {
     const { config } = await manager.streams.info(ours.name);
     const others = TOLD_BY.filter((member) => String(config[member]) !== String(ours[member]));
-    return others.length === 0 ? undefined : `the ${others.join(", ")} of the stream ${ours.name} are not ours`;
+    return others.length === 0
+      ? undefined
+      : `the stream ${ours.name} is not as engines make it (${others.join(", ")}): without it they make their own`;
   } catch (error) {
-    if (hasApiCode(error, JetStreamApiCodes.StreamNotFound)) return `there is no stream ${ours.name}`;
-    throw error;
+    if (!hasApiCode(error, JetStreamApiCodes.StreamNotFound)) throw error;
+    return STREAMS[stream].retention === "copies"
+      ? undefined
+      : `there is no stream ${ours.name}: an engine makes it when it starts, or says why not in stream.pull_failed`;
   }
 }
 

@@ -179,11 +179,17 @@ export const isEnding = (error: unknown): boolean =>
   (("severity" in error && ENDING.has(error.severity)) ||
     ("severity_local" in error && ENDING.has(error.severity_local)));
 
+/** A file or folder that is not there is no socket of the database, though both have one code. */
+export const isOfFile = (error: unknown): boolean =>
+  errorCode(error) === "ENOENT" && error instanceof Error && "syscall" in error && error.syscall !== "connect";
+
 /** Whether Postgres is busy or away, so that a 503 is the honest answer. */
 export function isPassing(error: unknown): boolean {
   const code = errorCode(error);
   return (
-    code !== undefined && (PASSING.has(code) || PASSING_CLIENT.has(code) || code.startsWith("08") || isEnding(error))
+    code !== undefined &&
+    !isOfFile(error) &&
+    (PASSING.has(code) || PASSING_CLIENT.has(code) || code.startsWith("08") || isEnding(error))
   );
 }
 

@@ -1,7 +1,7 @@
 /** Why the database cannot be used, as the operator reads it where a start or a command ends for it. */
 import { Refusal } from "../base/errors.js";
 import { FirmKeyFailure } from "./keyring/firm-key-files.js";
-import { UNTRUSTED, isEnding, isPassing } from "./sql.js";
+import { UNTRUSTED, isEnding, isOfFile, isPassing } from "./sql.js";
 
 /** The database cannot be used; the message is one sentence for the operator. */
 export class DatabaseError extends Error {
@@ -96,10 +96,6 @@ function codedOf(error: unknown): Coded | undefined {
 /** The code of what failed behind a refusal that a client would get: it has taken the place of the error. */
 const failureOf = (error: unknown): string | undefined =>
   error instanceof Refusal && error.reason === "TEMPORARY" ? error.extras.failure : undefined;
-
-/** A file or folder that is not there is no socket of the database, though both have one code. */
-const isOfFile = (error: Coded): boolean =>
-  error.code === "ENOENT" && "syscall" in error && error.syscall !== "connect";
 
 /** The setting for which a session was refused, in words; undefined for any other error, as one inside of a session. */
 function settingRefused(error: Coded): Reason | undefined {

@@ -55,8 +55,8 @@ interface Database {
   readonly losesStatements: boolean;
   /** Of its clock against ours, without the way there and back. */
   readonly clockSkew_ms: number;
-  /** Since when the oldest wake-up waits for its stream. */
-  readonly wakeUpAge_s: number;
+  /** Since when the oldest wake-up waits for its stream; undefined where the schema lacks migrations. */
+  readonly wakeUpAge_s: number | undefined;
   /** Migrations that are missing or were changed. */
   readonly migrations: readonly string[];
   /** Why the master keys do not open what is stored; undefined where they do. */
@@ -335,11 +335,14 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "wake-ups",
-    promise: "none has waited for a minute to be handed to its stream",
-    ...ofDatabase(({ wakeUpAge_s }) =>
+    promise: ({ database }) =>
+      database.fault === undefined && database.wakeUpAge_s === undefined
+        ? "not looked at before the schema is that of this release"
+        : "none has waited for a minute to be handed to its stream",
+    ...ofDatabase(({ wakeUpAge_s = 0 }) =>
       wakeUpAge_s <= LIMITS.doctor_wake_up_s
         ? undefined
-        : `Wake-ups have waited for ${Math.round(wakeUpAge_s)} s: engines say why in relay.publish_failed.`,
+        : `Wake-ups have waited for ${Math.round(wakeUpAge_s)} s: no engine runs, or they say why in relay.publish_failed.`,
     ),
   },
   {

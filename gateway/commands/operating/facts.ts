@@ -87,7 +87,7 @@ async function databaseOf(config: Config): Promise<Installation["database"]> {
                   },
                 );
         const isLosing = await losesStatements(sql, url);
-        const wakeUpAge_s = migrations.length > 0 ? 0 : (await readOutboxStatus(sql)).oldestAge_s;
+        const wakeUpAge_s = migrations.length > 0 ? undefined : (await readOutboxStatus(sql)).oldestAge_s;
         return {
           fault: undefined,
           ...server,
@@ -115,8 +115,7 @@ async function natsOf(config: Config, monitor: string | undefined): Promise<Inst
   const streams = openJetStream({ url, log: silentLog, metrics: createMetrics(), clock: systemClock });
   try {
     const faults = await streams.faults();
-    // An engine makes its streams when it starts, and says why where it may not or finds another's.
-    const fault = `NATS answers, but ${faults.join(", and ")}; engines say why in stream.pull_failed.`;
+    const fault = `NATS answers, but ${faults.join("; ")}.`;
     return { fault: faults.length === 0 ? undefined : fault, ...told };
   } catch (error) {
     return { fault: `NATS does not answer: ${faultOf(error)}.`, ...told };

@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 
 import { LIMITS } from "../../../engine/base/limits.js";
 import { createLog } from "../../../engine/base/log.js";
+import { openChannel } from "../../../engine/storage/channel.js";
+import type { Channel } from "../../../engine/storage/channel.js";
 import {
   isPassing,
   isUnknownOutcome,
@@ -299,12 +301,51 @@ test("a role that may not log in for a while, as while its password is changed, 
   await database.sql.unsafe(`drop role ${role}`);
 });
 
+test("a channel outlives the time after which sessions of its role end that are idle", async () => {
+  const role = `idle_${randomUUID().replaceAll("-", "")}`;
+  const url = new URL(database.url);
+  await database.sql.unsafe(`create role ${role} login password '${role}'`);
+  await database.sql.unsafe(`alter role ${role} set idle_session_timeout = '100ms'`);
+  [url.username, url.password] = [role, role];
+  const sessions = async (): Promise<number[]> =>
+    (await database.sql<{ pid: number }[]>`select pid from pg_stat_activity where usename = ${role} order by pid`).map(
+      ({ pid }) => pid,
+    );
+  let downs = 0;
+  let channel: Channel | undefined;
+  await new Promise<void>((resolve) => {
+    channel = openChannel({
+      url: url.href,
+      name: "test",
+      channel: "idle",
+      onMessage: () => undefined,
+      onUp: resolve,
+      onDown: () => (downs += 1),
+    });
+  });
+  const [listening] = await sessions();
+  // Another session of the role, idle for less long, shows that the time is over.
+  const sql = openSql({ url: url.href, name: "test", connections: 1 });
+  const [other] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
+  const left = await eventually("the other session has ended", async () => {
+    const pids = await sessions();
+    return pids.includes(other?.pid ?? 0) ? undefined : pids;
+  });
+  expect([left, downs]).toEqual([[listening], 0]);
+  await sql.end({ timeout: 1 });
+  await channel?.close();
+  await database.sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = ${role}`;
+  await database.sql.unsafe(`drop role ${role}`);
+});
+
 test.each([
   ["a session that is refused, as for a password", { code: "28P01", severity: "FATAL" }, true, false],
   ["a pooler that refuses one in its own words", { code: "28P01", severity_local: "FATAL" }, true, false],
   ["a session whose idle time is over", { code: "57P05", severity: "FATAL" }, true, true],
   ["a certificate whose time is over", { code: "CERT_HAS_EXPIRED" }, true, false],
   ["the same code inside a session", { code: "28000", severity: "ERROR" }, false, false],
+  ["a socket that is not there", { code: "ENOENT", syscall: "connect" }, true, false],
+  ["a file that is not there", { code: "ENOENT", syscall: "open" }, false, false],
 ])("%s passes, or is a fault of ours, by who is refused", (_what, said, passes, isUnknown) => {
   const error = Object.assign(new Error("x"), said);
   expect([isPassing(error), isUnknownOutcome(error)]).toEqual([passes, isUnknown]);

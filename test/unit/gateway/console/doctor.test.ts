@@ -201,6 +201,12 @@ describe("the table of kurier doctor", () => {
     expect(states(HEALTHY, "ok")).toHaveLength(CHECKS.length);
   });
 
+  test("wake-ups that could not be counted, for the schema is older, are not said to be none", () => {
+    const older = { ...HEALTHY, database: { ...DATABASE, migrations: ["0352_x.sql"], wakeUpAge_s: undefined } };
+    const check = CHECKS.find(({ name }) => name === "wake-ups");
+    expect(check && judgeCheck(check, older).words).toBe("not looked at before the schema is that of this release");
+  });
+
   test("no row says a token or a key", () => {
     const adminToken = "ababababababababababababababababababab";
     expect(JSON.stringify(missing({ ...HEALTHY, adminToken }))).not.toContain(adminToken);
