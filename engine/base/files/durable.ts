@@ -4,7 +4,9 @@ import {
   constants,
   existsSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   renameSync,
@@ -14,8 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { link, open, readdir, rename, rm } from "node:fs/promises";
-import type { FileHandle } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 
 import { errorCode } from "../errors.js";
 
@@ -24,9 +25,11 @@ interface Owner {
   readonly gid: number;
 }
 
+const isRoot = (): boolean => process.geteuid?.() === 0;
+
 /** To whom what root makes in a folder is to belong; undefined where it stays with who makes it. */
 function heirIn(folder: string): Owner | undefined {
-  if (process.geteuid?.() !== 0) return undefined;
+  if (!isRoot()) return undefined;
   const { uid, gid } = statSync(folder);
   return uid === 0 ? undefined : { uid, gid };
 }
@@ -34,31 +37,58 @@ function heirIn(folder: string): Owner | undefined {
 /** Where root may not, or files have no owners, who made it keeps it. */
 const UNGIVABLE: ReadonlySet<string> = new Set(["EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
 
-function unlessUngivable(error: unknown): void {
-  if (!UNGIVABLE.has(errorCode(error) ?? "")) throw error;
+function give(handle: number, { uid, gid }: Owner): void {
+  try {
+    fchownSync(handle, uid, gid);
+  } catch (error) {
+    if (!UNGIVABLE.has(errorCode(error) ?? "")) throw error;
+  }
+}
+
+/**
+ * The name under which root goes on in a folder that is open: the folder's owner can let its own name lead into one of
+ * root's at any moment. Where there is no /proc it stays its own.
+ */
+export function heldName(folder: number, name: string): string {
+  const held = `/proc/self/fd/${folder}`;
+  return isRoot() && existsSync(held) ? held : name;
+}
+
+/** Tells under which name something is in its folder, where that is not root's, and to whom it belongs. */
+function inOwned(path: string, then: (held: string, heir: Owner) => void): void {
+  if (heirIn(dirname(path)) === undefined) return;
+  const folder = openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    const at = heldName(folder, dirname(path));
+    const heir = heirIn(at);
+    if (heir !== undefined) then(join(at, basename(path)), heir);
+  } finally {
+    closeSync(folder);
+  }
 }
 
 /**
  * Gives a new file to whom its folder belongs, where root has made it: a command that root calls writes beside an
- * engine that is another user's, and must be able to read it.
+ * engine that is another user's, and must be able to read it. A file that was made elsewhere, since another folder had
+ * the name for a moment, stays root's: who owns a program in a folder of root's is root.
  */
-export async function giveToOwnerOf(folder: string, file: FileHandle): Promise<void> {
-  const heir = heirIn(folder);
-  if (heir !== undefined) await file.chown(heir.uid, heir.gid).catch(unlessUngivable);
+export function giveToOwnerOf(path: string, file: number): void {
+  inOwned(path, (held, heir) => {
+    const [there, own] = [lstatSync(held, { throwIfNoEntry: false }), fstatSync(file)];
+    if (there?.ino === own.ino && there.dev === own.dev) give(file, heir);
+  });
 }
 
 /** Gives a new folder, by a handle: its name may lead elsewhere by now. */
 function giveFolder(path: string): void {
-  const heir = heirIn(dirname(path));
-  if (heir === undefined) return;
-  const folder = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
-  try {
-    fchownSync(folder, heir.uid, heir.gid);
-  } catch (error) {
-    unlessUngivable(error);
-  } finally {
-    closeSync(folder);
-  }
+  inOwned(path, (held, heir) => {
+    const folder = openSync(held, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    try {
+      give(folder, heir);
+    } finally {
+      closeSync(folder);
+    }
+  });
 }
 
 /** Waits until the disk has the bytes of a file, or the names in a folder. */
@@ -176,7 +206,7 @@ export async function syncTree(folder: string): Promise<void> {
 export async function writeSynced(path: string, text: string): Promise<void> {
   const file = await open(path, "wx", 0o600);
   try {
-    await giveToOwnerOf(dirname(path), file);
+    giveToOwnerOf(path, file.fd);
     await file.writeFile(text);
     await file.sync();
   } finally {

@@ -92,15 +92,19 @@ export function createOctets(max: number, waitingMax = 0, holderShare = 1): Octe
       const isFull = waiting.length >= waitingMax || own >= waitingMax * holderShare;
       if (isFull || gone?.aborted === true) return Promise.reject(temporary());
       return new Promise((resolve, reject) => {
-        const waits = { bytes, holder, enter: resolve };
-        waiting.push(waits);
-        gone?.addEventListener("abort", () => {
-          const at = waiting.indexOf(waits);
-          if (at === -1) return;
-          waiting.splice(at, 1);
+        const leave = (): void => {
+          waiting.splice(waiting.indexOf(waits), 1);
           reject(temporary());
           letIn();
-        });
+        };
+        const begin = (entered: Taken): void => {
+          // A page of many documents waits again and again for the same reader.
+          gone?.removeEventListener("abort", leave);
+          resolve(entered);
+        };
+        const waits = { bytes, holder, enter: begin };
+        waiting.push(waits);
+        gone?.addEventListener("abort", leave, { once: true });
       });
     },
   };

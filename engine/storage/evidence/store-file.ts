@@ -1,11 +1,11 @@
 /** Evidence on a file system: one read-only file an object, created exclusively, synced with its directory. */
 import { link, lstat, open, readdir, readFile, rmdir, unlink } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { errorCode } from "../../base/errors.js";
-import { giveToOwnerOf, makeFolderNow, makeStoreFolder, syncPath } from "../../base/files/durable.js";
+import { giveToOwnerOf, heldName, makeFolderNow, makeStoreFolder, syncPath } from "../../base/files/durable.js";
 import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure, hourEnd } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
@@ -123,12 +123,15 @@ export function openFileEvidence(root: string): FileEvidenceStore {
     const draft = join(directory, draftName());
     // Each step is a way to a thread and back, which takes longer than the step: what need not follow goes together.
     const { file, folder } = await openDraft(draft);
+    const at = heldName(folder.fd, directory);
     try {
-      await giveToOwnerOf(directory, file);
+      giveToOwnerOf(draft, file.fd);
       await writePieces(file, Buffer.isBuffer(bytes) ? [bytes] : bytes);
       await file.sync();
       // A link is exclusive and shows the whole file or none: a crash leaves a draft, never half an object.
-      await link(draft, path).catch((error: unknown) => assertSame(error, ref, path));
+      await link(join(at, basename(draft)), join(at, basename(path))).catch((error: unknown) =>
+        assertSame(error, ref, path),
+      );
       await folder.sync();
     } finally {
       await Promise.all([file.close(), folder.close(), removeDraft(draft)]);

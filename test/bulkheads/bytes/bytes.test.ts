@@ -3,6 +3,7 @@
  * were opened. Method: each bound is made small, whoever would give octets back is held, and what was let in is counted.
  */
 import { randomUUID } from "node:crypto";
+import { getEventListeners } from "node:events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -121,6 +122,18 @@ describe("octets that are shared", () => {
     void octets.take(9);
     void octets.take(9);
     await expect(octets.take(9)).rejects.toMatchObject({ reason: "TEMPORARY" });
+  });
+
+  test("who waits for room again and again on behalf of one reader leaves nothing at that reader once it is let in", async () => {
+    const octets = createOctets(10, 1);
+    const { signal } = new AbortController();
+    for (let waits = 0; waits < 20; waits += 1) {
+      const first = octets.tryTake(10);
+      const second = octets.take(9, "", signal);
+      first?.giveBack();
+      (await second).giveBack();
+    }
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   test("who waits no longer in the turn that lets him in has room, which is counted until he gives it back", async () => {

@@ -355,6 +355,18 @@ describe("the s3 form", () => {
     await expect(stored).rejects.toThrow(said);
   });
 
+  test("the archive in a bucket counts nothing as stored whose answer announces a text under 200 and breaks off", async () => {
+    const imitation = await startS3();
+    onTestFinished(() => imitation.stop());
+    const store = openS3Evidence(parseS3Target(imitation.target) ?? expect.fail("target"), systemClock);
+    imitation.instead = (response) => {
+      response.writeHead(200, { "content-length": 100 }).flushHeaders();
+      response.destroy();
+    };
+    const bytes = randomBytes(100);
+    await expect(store.put(evidenceRef(bytes, STORED_AT), bytes)).rejects.toThrow(/broke off/);
+  });
+
   test.each([
     [206, 0],
     [200, 50],

@@ -5,9 +5,12 @@
  */
 import {
   chownSync,
+  closeSync,
   existsSync,
+  fstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -22,7 +25,13 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../../../engine/base/clock.js";
 import type { FirmId } from "../../../../engine/base/ids.js";
-import { makeFolder, makeFolderNow, replaceFile, syncTree } from "../../../../engine/base/files/durable.js";
+import {
+  giveToOwnerOf,
+  makeFolder,
+  makeFolderNow,
+  replaceFile,
+  syncTree,
+} from "../../../../engine/base/files/durable.js";
 import { claimDataDir } from "../../../../engine/embedded/embedded.js";
 import { ensureDevelopmentPki, ensurePeerLeaves } from "../../../../engine/peppol/pki/development.js";
 import { openFileEvidence } from "../../../../engine/storage/evidence/store-file.js";
@@ -229,5 +238,24 @@ test.runIf(process.geteuid?.() === 0)(
     const made = readdirSync(folder, { recursive: true }).map((name) => join(folder, String(name)));
     expect(made.length).toBeGreaterThan(6);
     expect(made.filter((path) => statSync(path).uid !== 65_534 || statSync(path).gid !== 65_534)).toEqual([]);
+  },
+);
+
+test.runIf(process.geteuid?.() === 0)(
+  "a file that root made in a folder of its own, while that had the name of somebody's folder, stays root's",
+  () => {
+    const [owned, roots] = [join(folder, "owned"), join(folder, "roots")];
+    mkdirSync(owned);
+    chownSync(owned, 65_534, 65_534);
+    mkdirSync(roots);
+    const elsewhere = openSync(join(roots, "draft"), "wx");
+    giveToOwnerOf(join(owned, "draft"), elsewhere);
+    const beside = openSync(join(owned, "draft"), "wx");
+    giveToOwnerOf(join(owned, "draft"), elsewhere);
+    expect(fstatSync(elsewhere).uid).toBe(0);
+    giveToOwnerOf(join(owned, "draft"), beside);
+    expect(fstatSync(beside).uid).toBe(65_534);
+    closeSync(elsewhere);
+    closeSync(beside);
   },
 );
