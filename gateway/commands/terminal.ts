@@ -1,13 +1,13 @@
 /** What commands write for people: the only place that touches the standard streams, besides the log. */
 import { closeSync } from "node:fs";
-import { stderr, stdin, stdout } from "node:process";
+import { env, stderr, stdin, stdout } from "node:process";
 import { createInterface } from "node:readline/promises";
-import { isatty, WriteStream } from "node:tty";
+import { isatty } from "node:tty";
 
 const isTerminal = stdout.isTTY;
 
-/** Node.js knows who wants none: NO_COLOR, and terminals that have none. */
-const hasColours = stdout instanceof WriteStream && stdout.hasColors();
+/** Who wants none says so in NO_COLOR, of which an empty one says nothing. @source https://no-color.org */
+const hasColours = isTerminal && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
 
 let isLost = false;
 // Who has stopped reading, as in `kurier env | head`, is told no more. A full disk takes no more either, and is told of

@@ -141,6 +141,20 @@ describeBrowser("the console in a browser", (executablePath) => {
     await context.close();
   });
 
+  test("figures are not said to be old to who has slept, before there was time for a heartbeat", async () => {
+    const context = await operator(["light", 1280]);
+    const page = await context.newPage();
+    await page.clock.install();
+    await page.route("**/console/live", (route) => route.abort());
+    await page.goto(at(""));
+    const old = page.getByText("No heartbeat comes any more");
+    await page.clock.fastForward(600_000);
+    expect(await old.isVisible()).toBe(false);
+    await page.clock.runFor(16_000);
+    await old.waitFor();
+    await context.close();
+  });
+
   test("a search leads to a document, whose text is masked until somebody says why", async () => {
     const context = await operator(["light", 1280]);
     const page = await context.newPage();

@@ -243,6 +243,36 @@ describeBrowser("the page /validate in a browser", (executablePath) => {
       await page.close();
     });
 
+    test("another language shows no verdict of another document beside one that could not be sent", async () => {
+      const page = await open();
+      await choose(page, "valid.xml", Buffer.from(VALID));
+      await page.locator("#input").fill(broken(/(<cbc:PayableAmount[^>]*>)[^<]*/u, "$11.00"));
+      await page.route("**/api/validate", (route) => route.abort());
+      await page.locator("#check").click();
+      await page.getByText("The document could not be sent.").waitFor();
+      await page.unroute("**/api/validate");
+      await page.locator("#language").selectOption("sk");
+      await page.getByRole("heading", { name: "Neplatný", exact: true }).waitFor();
+      await page.close();
+    });
+
+    test("a document whose answer is late is judged in the language that was chosen meanwhile", async () => {
+      const page = await open();
+      await choose(page, "valid.xml", Buffer.from(VALID));
+      const asked: Route[] = [];
+      await page.route("**/api/validate", async (route) => {
+        asked.push(route);
+        if (asked.length > 1) await route.continue();
+      });
+      const late = Buffer.from(broken(/(<cbc:PayableAmount[^>]*>)[^<]*/u, "$11.00"));
+      await page.locator("#file").setInputFiles({ name: "late.xml", mimeType: "text/xml", buffer: late });
+      await expect.poll(() => asked.length).toBe(1);
+      await page.locator("#language").selectOption("sk");
+      await page.getByRole("heading", { name: "Neplatný", exact: true }).waitFor();
+      await asked[0]?.abort();
+      await page.close();
+    });
+
     test("who may not copy, as on a page without TLS, is told to save instead", async () => {
       const page = await open();
       await choose(page, "valid.xml", Buffer.from(VALID));

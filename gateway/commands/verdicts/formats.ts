@@ -79,11 +79,14 @@ const omittedNotices = (file: string, rules: Readonly<Record<string, number>>) =
   }));
 
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-/** What XML 1.0 has no place for, such as the control characters that a file's name may have, is a dot. */
+/**
+ * What XML 1.0 has no place for, such as most control characters that a file's name may have, is a dot; the others are
+ * numbers, for a terminal obeys them and an attribute has no breaks of lines.
+ */
 const escapeXml = (text: string): string =>
   text
     .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "·")
-    .replace(/[&<>"]/g, (mark) => ESCAPES[mark] ?? mark);
+    .replace(/[&<>"\p{Cc}]/gu, (mark) => ESCAPES[mark] ?? `&#${mark.charCodeAt(0)};`);
 
 const counted = (count: number): string => (count === 1 ? "1 finding" : `${count} findings`);
 
@@ -98,7 +101,7 @@ export function toJunit(verdicts: readonly FileVerdict[], notJudged: readonly No
     const told = findings
       .filter(({ severity }) => invalidates(severity))
       .map(({ ruleId, line, message, location }) => `${file}:${line ?? 1}: ${ruleId} ${message} ${location}`);
-    return `${open}>\n    <failure message="${counted(told.length)}">${escapeXml(told.join("\n"))}</failure>\n  </testcase>`;
+    return `${open}>\n    <failure message="${counted(told.length)}">${told.map(escapeXml).join("\n")}</failure>\n  </testcase>`;
   });
   const errors = notJudged.map(
     ({ file, why }) =>

@@ -15,13 +15,17 @@ if (live !== null && hold !== null) {
   });
   /** Some beats are late on a busy engine; one that has ended, or who is signed out, gets none. */
   const SILENCE_MS = 15_000;
+  /** So late no alarm is where somebody listens: the machine slept, or the browser had put the page aside. */
+  const ASLEEP_MS = 5_000;
   const old = document.getElementById("old");
   let silence;
   const waitAnew = () => {
     old.hidden = true;
     clearTimeout(silence);
+    const due = Date.now() + SILENCE_MS;
     silence = setTimeout(() => {
-      old.hidden = false;
+      if (Date.now() - due > ASLEEP_MS) waitAnew();
+      else old.hidden = false;
     }, SILENCE_MS);
   };
   waitAnew();

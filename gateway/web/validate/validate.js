@@ -110,6 +110,8 @@ const REFUSALS = { 413: "large", 429: "many", 503: "busy" };
 
 /** How often something was to be judged: an answer that comes when something else was asked is nobody's. */
 let asked = 0;
+/** What was asked for last, which is judged again in another language. */
+let wanted;
 
 /**
  * Judges a document and shows the verdict. That of another document is not left beside what is said of this one.
@@ -118,7 +120,8 @@ let asked = 0;
 const check = async (given) => {
   asked += 1;
   const mine = asked;
-  const isAnother = given !== shown?.bytes;
+  wanted = given;
+  const isAnother = given !== shown?.given;
   if (isAnother) byId("result").hidden = true;
   byId("check").disabled = true;
   say(text().checking);
@@ -152,7 +155,7 @@ const judge = async (given) => {
       body: bytes,
     });
     if (!response.ok) return { sentence: text()[REFUSALS[response.status] ?? "failed"] };
-    return { judged: { bytes, source: new TextDecoder().decode(bytes), verdict: await response.json() } };
+    return { judged: { given, bytes, source: new TextDecoder().decode(bytes), verdict: await response.json() } };
   } catch {
     return { sentence: text().failed };
   }
@@ -337,7 +340,7 @@ byId("file").addEventListener("change", async () => {
 byId("language").addEventListener("change", async () => {
   language = byId("language").value;
   translatePage();
-  if (shown !== undefined) await check(shown.bytes);
+  if (wanted !== undefined) await check(wanted);
 });
 byId("copy").addEventListener("click", async () => {
   try {

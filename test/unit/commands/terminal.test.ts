@@ -88,6 +88,8 @@ test.skipIf(!existsSync("/dev/full"))("kurier top ends where what shows it takes
 
 test.skipIf(!hasTerminals).each([
   ["shown in a terminal", {}, true],
+  ["shown in a terminal that has a name of its own", { TERM: "alacritty" }, true],
+  ["shown where NO_COLOR is empty", { NO_COLOR: "" }, true],
   ["not shown where NO_COLOR is set", { NO_COLOR: "1" }, false],
   ["not shown in a terminal that has none", { TERM: "dumb" }, false],
 ])("colours are %s", async (_, env, isColoured) => {

@@ -268,12 +268,13 @@ describe("--format", () => {
   });
 
   test("no file name moves the cursor or breaks the report, whatever characters it has", async () => {
-    const [named, gone] = [join(folder, "a\u001b[31m.xml"), join(folder, "gone\u0007.xml")];
+    const [named, gone] = [join(folder, "a\u001b[31m.xml"), join(folder, "gone\u0007\r\n\u009b2J.xml")];
     writeFileSync(named, BROKEN);
     const text = await kurier(["validate", named, gone]);
     expect(text.out).toContain("a·[31m.xml:");
-    expect(text.err).toContain("gone·.xml cannot be read");
+    expect(text.err).toContain("gone····2J.xml cannot be read");
     const junit = await kurier(["validate", "--format", "junit", named, gone]);
+    expect(junit.out).toContain('/gone·&#13;&#10;&#155;2J.xml">');
     for (const told of [text.out, text.err, junit.out, junit.err]) expect(told).not.toMatch(/[^\P{Cc}\n]/u);
   });
 
