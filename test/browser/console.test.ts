@@ -141,6 +141,33 @@ describeBrowser("the console in a browser", (executablePath) => {
     await context.close();
   });
 
+  test("figures are renewed again after an answer with which a browser stops asking", async () => {
+    const context = await operator(["light", 1280]);
+    const page = await context.newPage();
+    await page.clock.install();
+    await page.route("**/console/live", (route) => route.fulfill({ status: 503 }));
+    await page.goto(at(""));
+    const old = page.getByText("No heartbeat comes any more");
+    await page.clock.runFor(16_000);
+    await old.waitFor();
+    await page.unroute("**/console/live");
+    let isBack = false;
+    page.on("response", (response) => {
+      if (response.url().endsWith("/console/live")) isBack = response.ok();
+    });
+    await expect
+      .poll(
+        async () => {
+          await page.clock.runFor(16_000);
+          return isBack;
+        },
+        { timeout: LOOKS_TIMEOUT_MS },
+      )
+      .toBe(true);
+    await old.waitFor({ state: "hidden" });
+    await context.close();
+  });
+
   test("figures are not said to be old to who has slept, before there was time for a heartbeat", async () => {
     const context = await operator(["light", 1280]);
     const page = await context.newPage();

@@ -28,9 +28,24 @@ if (live !== null && hold !== null) {
       else old.hidden = false;
     }, SILENCE_MS);
   };
+  const listen = () => {
+    const source = new EventSource("/console/live");
+    source.addEventListener("heartbeat", (event) => {
+      waitAnew();
+      if (!isHeld() && !isMarked() && !live.contains(document.activeElement)) live.innerHTML = event.data;
+    });
+    source.addEventListener("error", () => {
+      if (source.readyState === EventSource.CLOSED) setTimeout(listenAgain, SILENCE_MS);
+    });
+  };
+  /** Browsers ask no more after a 503, as of an engine without its database or a proxy without its engine. */
+  const listenAgain = async () => {
+    const isSignedOut = await fetch("/console/live").then(
+      ({ status }) => status === 204,
+      () => false,
+    );
+    if (!isSignedOut) listen();
+  };
   waitAnew();
-  new EventSource("/console/live").addEventListener("heartbeat", (event) => {
-    waitAnew();
-    if (!isHeld() && !isMarked() && !live.contains(document.activeElement)) live.innerHTML = event.data;
-  });
+  listen();
 }
