@@ -103,8 +103,7 @@ export function openChannel(options: ChannelOptions): Channel {
       }),
     };
     current = mine;
-    // Who listens is idle. It is no setting of the connection, since poolers let in only those that they know.
-    mine.client.unsafe(`set idle_session_timeout = 0; listen "${options.channel}"`).then(
+    mine.client.unsafe(`listen "${options.channel}"`).then(
       () => {
         if (current !== mine) return;
         subscribed = mine;

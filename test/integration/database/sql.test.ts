@@ -7,8 +7,6 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 
 import { LIMITS } from "../../../engine/base/limits.js";
 import { createLog } from "../../../engine/base/log.js";
-import { openChannel } from "../../../engine/storage/channel.js";
-import type { Channel } from "../../../engine/storage/channel.js";
 import {
   isPassing,
   isUnknownOutcome,
@@ -298,43 +296,6 @@ test("a role that may not log in for a while, as while its password is changed, 
   await database.sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = ${role}`;
   await expect(orTemporary(sql`select 1`)).rejects.toMatchObject({ reason: "TEMPORARY", extras: { failure: "28000" } });
   await sql.end({ timeout: 1 });
-  await database.sql.unsafe(`drop role ${role}`);
-});
-
-test("a channel outlives the time after which sessions of its role end that are idle", async () => {
-  const role = `idle_${randomUUID().replaceAll("-", "")}`;
-  const url = new URL(database.url);
-  await database.sql.unsafe(`create role ${role} login password '${role}'`);
-  await database.sql.unsafe(`alter role ${role} set idle_session_timeout = '100ms'`);
-  [url.username, url.password] = [role, role];
-  const sessions = async (): Promise<number[]> =>
-    (await database.sql<{ pid: number }[]>`select pid from pg_stat_activity where usename = ${role} order by pid`).map(
-      ({ pid }) => pid,
-    );
-  let downs = 0;
-  let channel: Channel | undefined;
-  await new Promise<void>((resolve) => {
-    channel = openChannel({
-      url: url.href,
-      name: "test",
-      channel: "idle",
-      onMessage: () => undefined,
-      onUp: resolve,
-      onDown: () => (downs += 1),
-    });
-  });
-  const [listening] = await sessions();
-  // Another session of the role, idle for less long, shows that the time is over.
-  const sql = openSql({ url: url.href, name: "test", connections: 1 });
-  const [other] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
-  const left = await eventually("the other session has ended", async () => {
-    const pids = await sessions();
-    return pids.includes(other?.pid ?? 0) ? undefined : pids;
-  });
-  expect([left, downs]).toEqual([[listening], 0]);
-  await sql.end({ timeout: 1 });
-  await channel?.close();
-  await database.sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = ${role}`;
   await database.sql.unsafe(`drop role ${role}`);
 });
 
