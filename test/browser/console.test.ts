@@ -151,6 +151,7 @@ describeBrowser("the console in a browser", (executablePath) => {
     await page.clock.runFor(16_000);
     await old.waitFor();
     await page.unroute("**/console/live");
+    const left = page.waitForEvent("requestfailed", (request) => request.resourceType() === "fetch");
     let isBack = false;
     page.on("response", (response) => {
       if (response.url().endsWith("/console/live")) isBack = response.ok();
@@ -165,6 +166,8 @@ describeBrowser("the console in a browser", (executablePath) => {
       )
       .toBe(true);
     await old.waitFor({ state: "hidden" });
+    // What was only looked at is not read on beside the heartbeats.
+    await left;
     await context.close();
   });
 
