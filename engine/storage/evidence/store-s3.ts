@@ -151,9 +151,7 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
     }
     await expectOk(response, "store");
     // Whoever stores has nothing to say: a page or an error under 200 is a proxy's, and nothing lies anywhere.
-    const begin = await firstOf(response).catch(() => undefined);
-    if (begin === undefined) throw new EvidenceStoreFailure("The evidence bucket broke off.");
-    if (begin !== "")
+    if ((await octetsOf(response, 0, 1)).length > 0)
       throw new EvidenceStoreFailure("The evidence bucket answers as no bucket does: with a text to what is stored.");
     return response.status;
   }
@@ -212,16 +210,17 @@ async function octetsOf({ body }: Response, from: number, to: number): Promise<B
   }
 }
 
-/** The first piece of a body. @throws Error when it breaks off before that */
-async function firstOf(response: Response): Promise<string> {
+/** The first piece of a body, which holds the code of an error. */
+async function beginOf(response: Response): Promise<string> {
   const reader = response.body?.getReader();
-  const first: { readonly value?: Uint8Array } | undefined = await reader?.read();
-  await reader?.cancel();
-  return Buffer.from(first?.value ?? EMPTY).toString("latin1");
+  try {
+    const first: { readonly value?: Uint8Array } | undefined = await reader?.read();
+    await reader?.cancel();
+    return Buffer.from(first?.value ?? EMPTY).toString("latin1");
+  } catch {
+    return "";
+  }
 }
-
-/** The beginning of a refusal, which holds its code; nothing where it breaks off. */
-const beginOf = (response: Response): Promise<string> => firstOf(response).catch(() => "");
 
 const PARTIAL = 206;
 const MISSING = 404;
