@@ -87,9 +87,11 @@ function allowed(fields: LogFields): Record<string, string | number> {
 function codeIn(error: Error): string | undefined {
   const code = errorCode(error);
   if (code !== undefined) return code;
-  if ("code" in error && typeof error.code === "number") return String(error.code);
+  // The numbers of a DOMException say less than its name.
+  if ("code" in error && typeof error.code === "number" && !(error instanceof DOMException)) return String(error.code);
   const { cause } = error;
-  return cause instanceof Error ? (errorCode(cause) ?? cause.name) : undefined;
+  if (!(cause instanceof Error)) return undefined;
+  return errorCode(cause) ?? (cause.name === "Error" ? undefined : cause.name);
 }
 
 /** Describes an unknown error without its message: class, code and the place in our files. */

@@ -12,11 +12,13 @@ import type { Refusal } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import { tracedStatements } from "../base/tracing/statements.js";
 import { arrayTypes } from "./driver/array-types.js";
+import { ENDINGS } from "./driver/fatal-errors.js";
 import { isTlsMode, socketsTo } from "./driver/sockets.js";
 import type { PostgresTarget } from "./driver/sockets.js";
 import { mendStatements } from "./driver/statements.js";
 import { answerWhole } from "./driver/whole-answers.js";
 import { countAsked, endingWhole } from "./driver/whole-ends.js";
+import { EvidenceStoreFailure } from "./evidence/store.js";
 
 /** A pool that runs single statements. `begin` and `reserve` are not offered on purpose. */
 export type Sql = postgres.ISql & Pick<postgres.Sql, "end">;
@@ -167,8 +169,6 @@ const PASSING_CLIENT = new Set<string>([
   "ETIMEDOUT",
 ]);
 
-const ENDING = new Set<unknown>(["FATAL", "PANIC"]);
-
 /**
  * Whether a session as a whole is refused or ended, and no statement: the database is closed as for maintenance, the
  * role's password was changed, an idle time is over. Inside a session the same codes are faults of ours, so the
@@ -176,25 +176,32 @@ const ENDING = new Set<unknown>(["FATAL", "PANIC"]);
  */
 export const isEnding = (error: unknown): boolean =>
   error instanceof Error &&
-  (("severity" in error && ENDING.has(error.severity)) ||
-    ("severity_local" in error && ENDING.has(error.severity_local)));
+  (("severity" in error && ENDINGS.has(error.severity)) ||
+    ("severity_local" in error && ENDINGS.has(error.severity_local)));
 
 /** A file or folder that is not there is no socket of the database, though both have one code. */
 export const isOfFile = (error: unknown): boolean =>
   errorCode(error) === "ENOENT" && error instanceof Error && "syscall" in error && error.syscall !== "connect";
+
+/** What a file system has said has a code that sockets have, too, and is nothing of the database's. */
+const isElsewhere = (error: unknown): boolean => isOfFile(error) || error instanceof EvidenceStoreFailure;
 
 /** Whether Postgres is busy or away, so that a 503 is the honest answer. */
 export function isPassing(error: unknown): boolean {
   const code = errorCode(error);
   return (
     code !== undefined &&
-    !isOfFile(error) &&
+    !isElsewhere(error) &&
     (PASSING.has(code) || PASSING_CLIENT.has(code) || code.startsWith("08") || isEnding(error))
   );
 }
 
 /** A session of a role with an idle_session_timeout: what was asked just then is to be asked on another one. */
 const IDLE_OVER = "57P05";
+
+/** What no short wait mends: a password, a role or a certificate that is not taken. */
+const isUnwelcome = (code: string): boolean =>
+  code.startsWith("28") || code === "TLS_NOT_OFFERED" || UNTRUSTED.some((one) => one === code);
 
 /** SQLSTATEs of a server that ends its sessions or is about to start. */
 const STARTING = new Set(["57P01", "57P02", "57P03"]);
@@ -208,6 +215,8 @@ function isAway(error: unknown): boolean {
   return (
     code !== undefined &&
     code !== "CONNECTION_ENDED" &&
+    !isElsewhere(error) &&
+    !isUnwelcome(code) &&
     (PASSING_CLIENT.has(code) || STARTING.has(code) || code.startsWith("08") || isEnding(error))
   );
 }

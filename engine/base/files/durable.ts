@@ -27,10 +27,10 @@ interface Owner {
 
 const isRoot = (): boolean => process.geteuid?.() === 0;
 
-/** To whom what root makes in a folder is to belong; undefined where it stays with who makes it. */
-function heirIn(folder: string): Owner | undefined {
+/** To whom what root makes in an open folder is to belong; undefined where it stays with who makes it. */
+function heirIn(folder: number): Owner | undefined {
   if (!isRoot()) return undefined;
-  const { uid, gid } = statSync(folder);
+  const { uid, gid } = fstatSync(folder);
   return uid === 0 ? undefined : { uid, gid };
 }
 
@@ -45,23 +45,27 @@ function give(handle: number, { uid, gid }: Owner): void {
   }
 }
 
-/**
- * The name under which root goes on in a folder that is open: the folder's owner can let its own name lead into one of
- * root's at any moment. Where there is no /proc it stays its own.
- */
-export function heldName(folder: number, name: string): string {
-  const held = `/proc/self/fd/${folder}`;
-  return isRoot() && existsSync(held) ? held : name;
-}
+const OPEN = "/proc/self/fd";
+const isOpenShown = existsSync(OPEN);
 
-/** Tells under which name something is in its folder, where that is not root's, and to whom it belongs. */
-function inOwned(path: string, then: (held: string, heir: Owner) => void): void {
-  if (heirIn(dirname(path)) === undefined) return;
-  const folder = openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
+/**
+ * The name of a folder that is open, which leads to it whatever its own name leads to by now. Where there is no /proc
+ * it is its own.
+ */
+export const heldName = (folder: number, name: string): string => (isOpenShown ? `${OPEN}/${folder}` : name);
+
+/**
+ * The name under which root goes on in a folder that is open: whom the folder belongs to can let its own name lead into
+ * one of root's at any moment. Others go on under its own.
+ */
+export const ownersName = (folder: number, name: string): string => (isRoot() ? heldName(folder, name) : name);
+
+/** Opens a folder for root, who alone gives anything away. */
+function inFolder(name: string, then: (folder: number) => void): void {
+  if (!isRoot()) return;
+  const folder = openSync(name, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
-    const at = heldName(folder, dirname(path));
-    const heir = heirIn(at);
-    if (heir !== undefined) then(join(at, basename(path)), heir);
+    then(folder);
   } finally {
     closeSync(folder);
   }
@@ -70,19 +74,25 @@ function inOwned(path: string, then: (held: string, heir: Owner) => void): void 
 /**
  * Gives a new file to whom its folder belongs, where root has made it: a command that root calls writes beside an
  * engine that is another user's, and must be able to read it. A file that was made elsewhere, since another folder had
- * the name for a moment, stays root's: who owns a program in a folder of root's is root.
+ * the name for a moment, or that has a second name by now, stays root's: who owns a program in a folder of root's is
+ * root.
+ * @param folder  the open folder of the file
  */
-export function giveToOwnerOf(path: string, file: number): void {
-  inOwned(path, (held, heir) => {
-    const [there, own] = [lstatSync(held, { throwIfNoEntry: false }), fstatSync(file)];
-    if (there?.ino === own.ino && there.dev === own.dev) give(file, heir);
-  });
+export function giveToOwnerOf(folder: number, path: string, file: number): void {
+  const heir = heirIn(folder);
+  if (heir === undefined) return;
+  const there = lstatSync(join(heldName(folder, dirname(path)), basename(path)), { throwIfNoEntry: false });
+  const own = fstatSync(file);
+  if (there?.ino === own.ino && there.dev === own.dev && own.nlink === 1) give(file, heir);
 }
 
 /** Gives a new folder, by a handle: its name may lead elsewhere by now. */
 function giveFolder(path: string): void {
-  inOwned(path, (held, heir) => {
-    const folder = openSync(held, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  inFolder(dirname(path), (above) => {
+    const heir = heirIn(above);
+    if (heir === undefined) return;
+    const at = join(heldName(above, dirname(path)), basename(path));
+    const folder = openSync(at, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
     try {
       give(folder, heir);
     } finally {
@@ -206,7 +216,9 @@ export async function syncTree(folder: string): Promise<void> {
 export async function writeSynced(path: string, text: string): Promise<void> {
   const file = await open(path, "wx", 0o600);
   try {
-    giveToOwnerOf(path, file.fd);
+    inFolder(dirname(path), (folder) => {
+      giveToOwnerOf(folder, path, file.fd);
+    });
     await file.writeFile(text);
     await file.sync();
   } finally {

@@ -93,7 +93,9 @@ export function createOctets(max: number, waitingMax = 0, holderShare = 1): Octe
       if (isFull || gone?.aborted === true) return Promise.reject(temporary());
       return new Promise((resolve, reject) => {
         const leave = (): void => {
-          waiting.splice(waiting.indexOf(waits), 1);
+          const at = waiting.indexOf(waits);
+          if (at === -1) return;
+          waiting.splice(at, 1);
           reject(temporary());
           letIn();
         };

@@ -8,6 +8,7 @@ import { LIMITS } from "../../base/limits.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { countOverdueHeld, releaseReceived } from "../../storage/documents/received.js";
+import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 
 interface HeldPorts {
@@ -42,9 +43,10 @@ export function countVerdict(metrics: Metrics, verdict: "passed" | "refused" | "
  * Shows a held document to its firm, as an operator has decided. From then on it is not rejected. Runs in the turn of
  * its actor.
  * @returns whether it was held
+ * @throws Refusal TEMPORARY
  */
 export async function release({ sql, log, metrics }: HeldPorts, id: ReceivedDocumentId): Promise<boolean> {
-  const released = await releaseReceived(sql, id);
+  const released = await orTemporary(releaseReceived(sql, id));
   if (released) {
     countVerdict(metrics, "released");
     log.warn("inbound.held_released", { documentId: id });

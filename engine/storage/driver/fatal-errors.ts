@@ -11,7 +11,7 @@ const ERROR = "E".charCodeAt(0);
 const READY = "Z".charCodeAt(0);
 const HEAD_LENGTH = 5;
 /** Severities behind which a session ends, in the field that is never translated. */
-const ENDINGS: ReadonlySet<unknown> = new Set(["FATAL", "PANIC"]);
+export const ENDINGS: ReadonlySet<unknown> = new Set(["FATAL", "PANIC"]);
 /** A server that only lets itself be read: where its address leads elsewhere by now, its sessions stay with it. */
 const READ_ONLY = "25006";
 const NONE = Buffer.alloc(0);

@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { errorCode } from "../../base/errors.js";
-import { giveToOwnerOf, heldName, makeFolderNow, makeStoreFolder, syncPath } from "../../base/files/durable.js";
+import { giveToOwnerOf, makeFolderNow, makeStoreFolder, ownersName, syncPath } from "../../base/files/durable.js";
 import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure, hourEnd } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
@@ -123,9 +123,9 @@ export function openFileEvidence(root: string): FileEvidenceStore {
     const draft = join(directory, draftName());
     // Each step is a way to a thread and back, which takes longer than the step: what need not follow goes together.
     const { file, folder } = await openDraft(draft);
-    const at = heldName(folder.fd, directory);
+    const at = ownersName(folder.fd, directory);
     try {
-      giveToOwnerOf(draft, file.fd);
+      giveToOwnerOf(folder.fd, draft, file.fd);
       await writePieces(file, Buffer.isBuffer(bytes) ? [bytes] : bytes);
       await file.sync();
       // A link is exclusive and shows the whole file or none: a crash leaves a draft, never half an object.

@@ -125,7 +125,12 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
     const headers = range === undefined ? {} : { range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
     const response = await call("GET", ref, headers);
     await expectOk(response, "read");
-    if (range === undefined) return octetsOf(response, 0, LIMITS.evidence_bytes_max);
+    if (range === undefined) {
+      const whole = await octetsOf(response, 0, LIMITS.evidence_bytes_max + 1);
+      if (whole.length > LIMITS.evidence_bytes_max)
+        throw new EvidenceStoreFailure("The evidence bucket answers with more than is ever stored at once.");
+      return whole;
+    }
     // A service without ranges answers with the whole object.
     const from = response.status === PARTIAL ? 0 : range.offset;
     return octetsOf(response, from, from + range.length);

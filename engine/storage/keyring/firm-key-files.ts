@@ -8,7 +8,7 @@ import { link, open, opendir, readFile, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
 import { errorCode } from "../../base/errors.js";
-import { makeFolder, syncPath, writeSynced } from "../../base/files/durable.js";
+import { heldName, makeFolder, syncPath, writeSynced } from "../../base/files/durable.js";
 import { parseFirmId } from "../../base/ids.js";
 import type { FirmId } from "../../base/ids.js";
 
@@ -229,8 +229,7 @@ export function openFirmKeyFiles(text: string): FirmKeyFiles {
       throw name !== undefined && errorCode(error) === "ENOENT" ? isAnother() : error;
     });
     try {
-      const held = `/proc/self/fd/${handle.fd}`;
-      const at = existsSync(held) ? held : root;
+      const at = heldName(handle.fd, root);
       if (name !== undefined) await mustBe(name, at);
       return await write(at);
     } finally {

@@ -69,6 +69,8 @@ interface Check {
   readonly promise: string | ((installation: Installation) => string);
   /** What it is about, where that could not be looked at: the fault of another row, which is told there. */
   readonly about?: "database" | "pki";
+  /** @returns why it could not be looked at otherwise; undefined where it was */
+  readonly unseen?: (installation: Installation) => string | undefined;
   /** @returns what is missing; undefined where nothing is, or nothing is known */
   missing(installation: Installation): string | undefined;
 }
@@ -85,10 +87,12 @@ const UNSEEN = {
 } as const;
 
 /** Nothing that was not looked at is said to be well. */
-export function judgeCheck({ missing, promise, about }: Check, installation: Installation): Verdict {
+export function judgeCheck({ missing, promise, about, unseen }: Check, installation: Installation): Verdict {
   const fault = missing(installation);
   if (fault !== undefined) return { state: "missing", words: fault.replace(/\s+/g, " ") };
   if (about !== undefined && installation[about].fault !== undefined) return { state: "unknown", words: UNSEEN[about] };
+  const why = unseen?.(installation);
+  if (why !== undefined) return { state: "unknown", words: why };
   return { state: "ok", words: typeof promise === "string" ? promise : promise(installation) };
 }
 
@@ -335,10 +339,11 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "wake-ups",
-    promise: ({ database }) =>
+    promise: "none has waited for a minute to be handed to its stream",
+    unseen: ({ database }) =>
       database.fault === undefined && database.wakeUpAge_s === undefined
         ? "not looked at before the schema is that of this release"
-        : "none has waited for a minute to be handed to its stream",
+        : undefined,
     ...ofDatabase(({ wakeUpAge_s = 0 }) =>
       wakeUpAge_s <= LIMITS.doctor_wake_up_s
         ? undefined

@@ -40,13 +40,10 @@ if (live !== null && hold !== null) {
   };
   /** Browsers ask no more after a 503, as of an engine without its database or a proxy without its engine. */
   const listenAgain = async () => {
-    const look = new AbortController();
-    const isSignedOut = await fetch("/console/live", { signal: look.signal }).then(
+    const isSignedOut = await fetch("/console/live", { signal: AbortSignal.timeout(SILENCE_MS) }).then(
       ({ status }) => status === 204,
       () => false,
     );
-    // Heartbeats that nobody reads would keep one of the few connections that a browser has to a server.
-    look.abort();
     if (!isSignedOut) listen();
   };
   waitAnew();

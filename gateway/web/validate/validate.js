@@ -115,7 +115,7 @@ let wanted;
 
 /**
  * Judges a document and shows the verdict. That of another document is not left beside what is said of this one.
- * @param given  its bytes, or a promise of them
+ * @param given  a Blob, of which a file that is too large is not read
  */
 const check = async (given) => {
   asked += 1;
@@ -129,7 +129,10 @@ const check = async (given) => {
   if (mine !== asked) return;
   byId("check").disabled = false;
   say(sentence);
-  if (isGone) byId("file").value = "";
+  if (isGone) {
+    byId("file").value = "";
+    byId("result").hidden = true;
+  }
   if (judged === undefined) return;
   shown = judged;
   show();
@@ -139,15 +142,15 @@ const check = async (given) => {
 
 /** @returns what is to be shown, or a sentence that says why there is nothing */
 const judge = async (given) => {
+  if (given.size === 0) return { sentence: text().empty };
+  if (given.size > BYTES_MAX) return { sentence: text().large };
   let bytes;
   try {
-    bytes = await given;
+    bytes = await given.arrayBuffer();
   } catch {
     // Of a file that was written anew since it was chosen the browser gives nothing.
     return { sentence: text().changed, isGone: true };
   }
-  if (bytes.byteLength === 0) return { sentence: text().empty };
-  if (bytes.byteLength > BYTES_MAX) return { sentence: text().large };
   try {
     const response = await fetch("/api/validate", {
       method: "POST",
@@ -325,7 +328,7 @@ byId("form").addEventListener("submit", async (event) => {
   event.preventDefault();
   const [file] = byId("file").files;
   const pasted = byId("input").value;
-  await check(pasted === "" && file !== undefined ? file.arrayBuffer() : new TextEncoder().encode(pasted).buffer);
+  await check(pasted === "" && file !== undefined ? file : new Blob([pasted]));
 });
 // The same file may be chosen again, which is no change to a browser.
 byId("file").addEventListener("click", () => {
@@ -335,7 +338,7 @@ byId("file").addEventListener("change", async () => {
   const [file] = byId("file").files;
   if (file === undefined) return;
   byId("input").value = "";
-  await check(file.arrayBuffer());
+  await check(file);
 });
 byId("language").addEventListener("change", async () => {
   language = byId("language").value;
@@ -370,6 +373,6 @@ document.addEventListener("drop", async (event) => {
   const [file] = event.dataTransfer?.files ?? [];
   if (file === undefined) return;
   byId("input").value = "";
-  await check(file.arrayBuffer());
+  await check(file);
 });
 translatePage();

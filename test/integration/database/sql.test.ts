@@ -5,8 +5,12 @@ import { createServer } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
+import type { ReceivedDocumentId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import { createLog } from "../../../engine/base/log.js";
+import { createLog, silentLog } from "../../../engine/base/log.js";
+import { createMetrics } from "../../../engine/base/metrics.js";
+import { release } from "../../../engine/documents/inbound/held.js";
+import { EvidenceStoreFailure } from "../../../engine/storage/evidence/store.js";
 import {
   isPassing,
   isUnknownOutcome,
@@ -294,7 +298,8 @@ test("a role that may not log in for a while, as while its password is changed, 
   expect(await readOrTemporary(async () => [...(await sql`select 1 as one`)])).toEqual([{ one: 1 }]);
   await database.sql.unsafe(`alter role ${role} nologin`);
   await database.sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = ${role}`;
-  await expect(orTemporary(sql`select 1`)).rejects.toMatchObject({ reason: "TEMPORARY", extras: { failure: "28000" } });
+  const asked = readOrTemporary(async () => [...(await sql`select 1`)]);
+  await expect(asked).rejects.toMatchObject({ reason: "TEMPORARY", extras: { failure: "28000" } });
   await sql.end({ timeout: 1 });
   await database.sql.unsafe(`drop role ${role}`);
 });
@@ -310,4 +315,33 @@ test.each([
 ])("%s passes, or is a fault of ours, by who is refused", (_what, said, passes, isUnknown) => {
   const error = Object.assign(new Error("x"), said);
   expect([isPassing(error), isUnknownOutcome(error)]).toEqual([passes, isUnknown]);
+});
+
+test("a store of evidence that is away is no database that is away, though the system has one code for both", () => {
+  expect(["ENOENT", "ETIMEDOUT"].map((code) => isPassing(new EvidenceStoreFailure("x", code)))).toEqual([false, false]);
+});
+
+test.each([
+  ["a database that is closed for a moment", Object.assign(new Error("x"), { code: "55000", severity: "FATAL" }), 2],
+  ["a password that is not taken", Object.assign(new Error("x"), { code: "28P01", severity: "FATAL" }), 1],
+  ["a certificate whose time is over", Object.assign(new Error("x"), { code: "CERT_HAS_EXPIRED" }), 1],
+  ["a file that is not there", Object.assign(new Error("x"), { code: "ENOENT", syscall: "open" }), 1],
+])("%s is asked again for as long as a wait may mend it", async (_what, error, times) => {
+  let asked = 0;
+  const ask = () => {
+    asked += 1;
+    return asked === 1 ? Promise.reject(error) : Promise.resolve("answered");
+  };
+  await untilBack(fakeClock(), ask).catch(() => undefined);
+  expect(asked).toBe(times);
+});
+
+test("an operator who shows a held document while the database lets nobody in is told to come again", async () => {
+  const refused = Object.assign(new Error("x"), { code: "28P01", severity: "FATAL" });
+  const sql = (() => Promise.reject(refused)) as unknown as Sql;
+  const released = release(
+    { sql, clock: fakeClock(), log: silentLog, metrics: createMetrics() },
+    randomUUID() as ReceivedDocumentId,
+  );
+  await expect(released).rejects.toMatchObject({ reason: "TEMPORARY", extras: { failure: "28P01" } });
 });

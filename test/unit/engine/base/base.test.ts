@@ -284,7 +284,12 @@ describe("log and catalogue", () => {
     expect(errorFields(Object.assign(new Error("x"), { code: 10_047 })).code).toBe("10047");
     expect(errorFields(new Error("x", { cause: denied })).code).toBe("PermissionViolationError");
     expect(errorFields(new Error("x", { cause: Object.assign(denied, { code: "EPIPE" }) })).code).toBe("EPIPE");
-    expect(errorFields(new Error("x"))).not.toHaveProperty("code");
+    for (const plain of [
+      new Error("x"),
+      new Error("x", { cause: new Error("y") }),
+      new DOMException("x", "TimeoutError"),
+    ])
+      expect(errorFields(plain)).not.toHaveProperty("code");
   });
   test("every error is one sentence with a 4xx or 5xx status", () => {
     for (const [name, row] of Object.entries(ERRORS)) {

@@ -8,6 +8,7 @@ import {
   closeSync,
   existsSync,
   fstatSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -242,20 +243,22 @@ test.runIf(process.geteuid?.() === 0)(
 );
 
 test.runIf(process.geteuid?.() === 0)(
-  "a file that root made in a folder of its own, while that had the name of somebody's folder, stays root's",
+  "a file that root made in a folder of its own, while that had the name of somebody's folder, stays root's, also when it has a second name there",
   () => {
     const [owned, roots] = [join(folder, "owned"), join(folder, "roots")];
     mkdirSync(owned);
     chownSync(owned, 65_534, 65_534);
     mkdirSync(roots);
+    const within = openSync(owned, "r");
     const elsewhere = openSync(join(roots, "draft"), "wx");
-    giveToOwnerOf(join(owned, "draft"), elsewhere);
+    giveToOwnerOf(within, join(owned, "draft"), elsewhere);
     const beside = openSync(join(owned, "draft"), "wx");
-    giveToOwnerOf(join(owned, "draft"), elsewhere);
+    giveToOwnerOf(within, join(owned, "draft"), elsewhere);
+    linkSync(join(roots, "draft"), join(owned, "second"));
+    giveToOwnerOf(within, join(owned, "second"), elsewhere);
     expect(fstatSync(elsewhere).uid).toBe(0);
-    giveToOwnerOf(join(owned, "draft"), beside);
+    giveToOwnerOf(within, join(owned, "draft"), beside);
     expect(fstatSync(beside).uid).toBe(65_534);
-    closeSync(elsewhere);
-    closeSync(beside);
+    for (const handle of [within, elsewhere, beside]) closeSync(handle);
   },
 );
