@@ -1,16 +1,20 @@
 /**
- * vitest globalSetup: chooses the phase4 that is run, says so, and builds the harness for it; without Java or Maven the run
- * fails and says that.
+ * vitest globalSetup: chooses the phase4 that is run, says so, and builds the harness for it and those of the others;
+ * without Java or Maven the run fails and says that.
  */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 
+import { buildHarnesses } from "./peers/harness-build.js";
+import type { Harness, HarnessBuild } from "./peers/harness-build.js";
+
 declare module "vitest" {
   interface ProvidedContext {
     /** Of the harness that was built. */
     phase4Version: string;
+    harnesses: Readonly<Record<Harness, HarnessBuild>>;
   }
 }
 
@@ -38,6 +42,7 @@ export default async function build(project: TestProject): Promise<void> {
     `phase4 ${version} is run, its receiver is ${profileOf(version) === "servlet" ? "phase4-peppol-servlet" : "phase4-lib with a receiver of ours behind it"}`,
   );
   project.provide("phase4Version", version);
+  project.provide("harnesses", await buildHarnesses());
 }
 
 const say = (text: string): void => {

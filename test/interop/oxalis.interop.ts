@@ -17,7 +17,7 @@ import { post, serve } from "./peers/http.js";
 import type { Exchanged } from "./peers/http.js";
 import { startOxalis } from "./peers/oxalis.js";
 import type { Oxalis, SendParameters, SendResult } from "./peers/oxalis.js";
-import { announceHarness, buildHarness } from "./peers/harness-build.js";
+import { hasHarness } from "./peers/harness.js";
 import { writeOxalisFixtures } from "./peers/oxalis-fixtures.js";
 import { issueSmpKey, serveOxalisSmp } from "./peers/oxalis-smp.js";
 import type { OxalisSmp } from "./peers/oxalis-smp.js";
@@ -38,7 +38,7 @@ const OWN_ADDRESS = "http://oxalis.interop/as4";
 const OTHER_ADDRESS = "http://elsewhere.interop/as4";
 const UNKNOWN_TYPE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:example:unknown::2.1";
 
-describe.runIf(announceHarness(await buildHarness("oxalis")))("Oxalis", () => {
+describe.runIf(hasHarness("oxalis"))("Oxalis", () => {
   let folder: string;
   let pki: InteropPki;
   let smp: OxalisSmp;

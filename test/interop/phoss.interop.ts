@@ -21,7 +21,7 @@ import { api, faultOf, newPartner } from "../support/callers/partners.js";
 import { smlRegister, startFakeSml } from "../support/peppol/sml.js";
 import type { FakeSml, SmlRegister } from "../support/peppol/sml.js";
 import { makeTestPki } from "../support/peppol/test-pki.js";
-import { announceHarness, buildHarness } from "./peers/harness-build.js";
+import { hasHarness } from "./peers/harness.js";
 import { issueSmpKey } from "./peers/oxalis-smp.js";
 import { PHOSS_ID, PHOSS_PASSWORD, PHOSS_USER, startPhoss } from "./peers/phoss.js";
 import type { Phoss } from "./peers/phoss.js";
@@ -85,9 +85,7 @@ async function startRelay(to: string): Promise<Relay> {
   });
 }
 
-const build = await buildHarness("phoss");
-
-describe.runIf(announceHarness(build))("White Label over phoss SMP", () => {
+describe.runIf(hasHarness("phoss"))("White Label over phoss SMP", () => {
   let folder: string;
   let sml: FakeSml;
   let register: SmlRegister;

@@ -7,7 +7,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: "forks",
-    fileParallelism: false,
+    // Each file mostly waits for a server of others; two keep two cores busy.
+    maxWorkers: 2,
     globalSetup: ["test/interop/build.ts", "test/support/database/postgres-setup.ts"],
   },
 });

@@ -3,12 +3,11 @@ import { execFile } from "node:child_process";
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { test } from "vitest";
 
 const run = promisify(execFile);
-/** The harnesses, each in the folder of its name. */
-const NAMES = { oxalis: "Oxalis", phoss: "phoss SMP" } as const;
-type Harness = keyof typeof NAMES;
+/** Whose server each is around, which lies in the folder of its name. */
+export const HARNESSES = { oxalis: "Oxalis", phoss: "phoss SMP" } as const;
+export type Harness = keyof typeof HARNESSES;
 const folderOf = (harness: Harness): string => fileURLToPath(new URL(`../${harness}/`, import.meta.url));
 /** Written after each build: Maven leaves a jar that needs no change as it is. */
 const stampOf = (harness: Harness): string => `${folderOf(harness)}target/built`;
@@ -24,8 +23,15 @@ export type HarnessBuild =
   /** What Maven could not fetch. */
   | { readonly kind: "unreachable"; readonly harness: Harness; readonly artifact: string };
 
-/** @throws Error with Maven's words when it failed for another reason than an artefact that cannot be had */
-export async function buildHarness(harness: Harness): Promise<HarnessBuild> {
+/**
+ * Builds all of them, one after the other: Maven does not lock the store of what it has fetched.
+ * @throws Error with Maven's words when it failed for another reason than an artefact that cannot be had
+ */
+export async function buildHarnesses(): Promise<Readonly<Record<Harness, HarnessBuild>>> {
+  return { oxalis: await buildHarness("oxalis"), phoss: await buildHarness("phoss") };
+}
+
+async function buildHarness(harness: Harness): Promise<HarnessBuild> {
   const built = { kind: "built", harness } as const;
   if (upToDate(harness)) return built;
   const offline = await maven(harness, "-o");
@@ -36,17 +42,8 @@ export async function buildHarness(harness: Harness): Promise<HarnessBuild> {
     ?.slice(1)
     .find((name) => name !== undefined);
   if (artifact === undefined)
-    throw new Error(`npm run test:interop could not build its harness of ${NAMES[harness]} with Maven:\n${online}`);
+    throw new Error(`npm run test:interop could not build its harness of ${HARNESSES[harness]} with Maven:\n${online}`);
   return { kind: "unreachable", harness, artifact };
-}
-
-/** @returns whether it can run; says by name what is missing where it cannot */
-export function announceHarness(build: HarnessBuild): boolean {
-  if (build.kind === "built") return true;
-  const reason = `${NAMES[build.harness]} was not run: Maven cannot fetch ${build.artifact}`;
-  process.stderr.write(`${reason}\n`);
-  test.skip(reason, () => undefined);
-  return false;
 }
 
 /** Whether the harness is newer than all that it is built from. */
