@@ -8,6 +8,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
+import { parseFirmId, parseKeyId } from "../../../engine/base/ids.js";
+import type { ParticipantId } from "../../../engine/base/ids.js";
 import { HEAP_SHARES, LIMITS } from "../../../engine/base/limits.js";
 import { budgets } from "../../../engine/base/memory/budgets.js";
 import { createOctets } from "../../../engine/base/memory/octets.js";
@@ -23,7 +25,6 @@ import { route } from "../../../gateway/contract/route.js";
 import type { Route } from "../../../gateway/contract/route.js";
 import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
-import { parseKeyId } from "../../../engine/base/ids.js";
 import { serverForms, startGateway, testCaller, WireClient } from "../../support/engines/gateway.js";
 
 const MB = 1_000_000;
@@ -358,6 +359,46 @@ describe.each(serverForms)("answers over %s", (form) => {
     expect(pace.making).toBe(0);
     await gateway.stop();
   });
+
+  test.each(["firm", "customer", "participant", "none"] as const)(
+    "room for a document is asked for in the name of whose it must be: context %s",
+    async (context) => {
+      // Bounded by the one request of this test.
+      const asked: unknown[] = [];
+      const [firmId, id] = [parseFirmId(randomUUID()), randomUUID()];
+      if (firmId === undefined) throw new Error("no id");
+      const participantId = "0245:1234567890" as ParticipantId;
+      const reading = route({
+        ...COMMON,
+        ...{
+          operation: "read",
+          method: "GET",
+          path: "/read/{id}",
+          summary: "A document",
+          credential: "bearer",
+          context,
+        },
+        showsDocument: true,
+        request: { params: z.object({ id: z.uuid() }), query: z.object({ customerRef: z.string().optional() }) },
+        responses: OK,
+        handler: () => Promise.resolve({ status: 200 as const, body: { raw: "it" } }),
+      });
+      const gateway = await startGateway(form, [reading], {
+        ports: {
+          firmContext: ({ scopes }) => ({ firmId, scopes }),
+          customerContext: ({ scopes }, customerRef) => ({ firmId, customerRef, scopes }),
+          participantContext: ({ scopes }) => ({ firmId, participantId, scopes }),
+          documentBytes: (...names) => Promise.resolve(asked.push(names)),
+        },
+      });
+      const answer = await fetch(`${gateway.origin}/api/v1/read/${id}?customerRef=c`, {
+        headers: { authorization: "Bearer good", "x-peppol-participant-id": participantId },
+      });
+      expect([answer.status, await answer.text()]).toEqual([200, "it"]);
+      expect(asked).toEqual([[id, context === "none" ? undefined : firmId]]);
+      await gateway.stop();
+    },
+  );
 });
 
 /** A store that holds every object until it is let go. */
