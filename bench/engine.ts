@@ -45,6 +45,16 @@ export interface BenchEngine {
 /** Below the ports that the system hands out: none of those may take the place of an engine that is about to start. */
 const PORTS = { first: 15_000, beyond: 32_000 } as const;
 
+/** Processes that look for ports at the same time have strips of their own, the first half of them test workers. */
+const STRIPS = 64;
+const STRIP_PORTS = Math.floor((PORTS.beyond - PORTS.first) / STRIPS);
+const STRIP =
+  process.env["VITEST_POOL_ID"] === undefined
+    ? STRIPS / 2 + (process.pid % (STRIPS / 2))
+    : Number(process.env["VITEST_POOL_ID"]) % (STRIPS / 2);
+/** Goes round the strip: a port that was given out a moment ago may not be listened on yet. */
+let lastOfStrip = randomInt(STRIP_PORTS);
+
 const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer();
@@ -61,7 +71,8 @@ const isFree = (port: number): Promise<boolean> =>
 /** A loopback port that was free a moment ago, and that nobody is given by chance. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(PORTS.first, PORTS.beyond);
+    lastOfStrip = (lastOfStrip + 1) % STRIP_PORTS;
+    const port = PORTS.first + STRIP * STRIP_PORTS + lastOfStrip;
     if (await isFree(port)) return port;
   }
 }
