@@ -19,11 +19,10 @@ const isNoise = (schema: JsonObject): boolean =>
 
 /** Says that a member may be null, in the form that OpenAPI 3.0 has for its kind. */
 function allowNull(jsonSchema: z.core.JSONSchema.BaseSchema): void {
-  const { anyOf, enum: values } = jsonSchema;
+  const { anyOf } = jsonSchema;
   if (anyOf !== undefined)
     jsonSchema.anyOf = anyOf.map((form, at) => (at === 0 ? Object.assign({}, form, { nullable: true }) : form));
   else jsonSchema["nullable"] = true;
-  if (values !== undefined && !values.includes(null)) jsonSchema.enum = [...values, null];
 }
 
 /**
@@ -73,6 +72,9 @@ function tidied(value: JsonSchemaValue): JsonSchemaValue {
         ? member.replace(/^#\/(definitions|\$defs)\//, "#/components/schemas/")
         : tidied(member);
   }
+  const { nullable, enum: values } = copy;
+  // OpenAPI 3.0.3: what a list of values does not name is no value, null included, whatever `nullable` says.
+  if (nullable === true && Array.isArray(values) && !values.includes(null)) copy["enum"] = [...values, null];
   return copy;
 }
 

@@ -1,5 +1,6 @@
 /** Writes the published OpenAPI 3.0.3 documents from the same rows by which the server answers. */
 import { PARTICIPANT_FORMS } from "../../engine/base/ids.js";
+import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
 import { CATEGORIES } from "../request/problem.js";
 import { operationOf } from "./openapi-operation.js";
 import type { Components, JsonSchemaValue, JsonObject } from "./json-schema.js";
@@ -103,6 +104,18 @@ const details: JsonObject = {
 const category = { type: "string", enum: [...CATEGORIES] };
 const code = text("Stable code.");
 const message = text("One sentence: what is wrong and what to do.");
+const existingDocument: JsonObject = {
+  type: "object",
+  description: "With DUPLICATE_INVOICE_NUMBER: the document that has the number.",
+  required: ["id", "invoiceNumber", "status", "sentAt", "recipient"],
+  properties: {
+    id: text("Id of the document.", { format: "uuid" }),
+    invoiceNumber: text("Its number."),
+    status: text("How far it is.", { enum: [...OUTBOUND_STATES] }),
+    sentAt: text("When it left; null before.", { format: "date-time", nullable: true }),
+    recipient: text("Participant id of its receiver.", { pattern: PARTICIPANT_FORMS.either.source }),
+  },
+};
 const envelope = (required: readonly string[], properties: JsonObject): JsonObject => ({
   type: "object",
   required: ["error"],
@@ -143,6 +156,12 @@ const ENVELOPES: JsonObject = {
     retryable,
     required_scope: text("The scope that the token lacks.", { enum: [...SCOPES] }),
     fix_hint: text("How to get it."),
+    conflictKey: {
+      type: "array",
+      items: { type: "string" },
+      description: "With DUPLICATE_INVOICE_NUMBER: the members that name the other document.",
+    },
+    existingDocument,
   }),
 };
 

@@ -67,7 +67,8 @@ const defaults = z
 
 const templateKey = z
   .string()
-  .regex(/^[A-Za-z0-9_.-]+$/u, "must be made of letters without accents, digits and _ . -")
+  // Clients take "." and ".." out of a path before they send it, so that nobody could read or delete such a one.
+  .regex(/^\.*[A-Za-z0-9_-][A-Za-z0-9_.-]*$/u, "must be letters without accents, digits and _ . -, not dots alone")
   .max(LIMITS.mapper_template_key_chars_max);
 const template = z
   .object({

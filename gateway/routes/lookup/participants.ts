@@ -209,7 +209,7 @@ const capabilitiesAsked = z
       context.addIssue({
         code: "custom",
         path: ["documentType"],
-        message: "name the type in exactly one of documentType and documentTypes",
+        message: "must be the only name of the type: give exactly one of documentType and documentTypes",
       });
   })
   .meta({

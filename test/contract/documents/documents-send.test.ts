@@ -10,9 +10,22 @@ import { accessToken, invoiceXml, startTestEngine } from "../../support/engines/
 import type { HttpAnswer, TestEngine } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
 import { serverForms } from "../../support/engines/gateway.js";
+import { publishedDocuments } from "../../support/engines/published-rows.js";
 import { api, faultOf, newClient, newFirmKey } from "../../support/callers/partners.js";
 
 const errorOf = (answer: HttpAnswer): Record<string, unknown> => answer.json["error"] as Record<string, unknown>;
+interface Described {
+  readonly properties?: Readonly<Record<string, unknown>>;
+}
+/** The envelope of errors as it is published. */
+const publishedErrors = (publishedDocuments.enterprise as unknown as Published).components.schemas.Error;
+interface Published {
+  readonly components: {
+    readonly schemas: {
+      readonly Error: { readonly properties: { readonly error: { readonly properties: Record<string, Described> } } };
+    };
+  };
+}
 const detailsOf = (answer: HttpAnswer): Record<string, unknown>[] =>
   ((answer.json["error"] as Record<string, unknown> | undefined)?.["details"] ?? []) as Record<string, unknown>[];
 const fieldsOf = (answer: HttpAnswer) => detailsOf(answer).map(({ field }) => field);
@@ -129,6 +142,17 @@ describe.each(serverForms)("POST /documents/send over %s", (form) => {
       });
     }
     expect(await stored(number)).toBe(1);
+  });
+
+  test("what a refusal of a number that is taken says is what the OpenAPI document says of errors", async () => {
+    const number = `D-${randomUUID()}`;
+    await send(xml({ number }));
+    const error = errorOf(await send(xml({ number, lines: 1 })));
+    const { properties } = publishedErrors.properties.error;
+    expect(Object.keys(properties)).toEqual(expect.arrayContaining(Object.keys(error)));
+    expect(Object.keys(properties["existingDocument"]?.properties ?? {}).sort()).toEqual(
+      Object.keys(error["existingDocument"] as object).sort(),
+    );
   });
 
   // the same member of GET /documents/{id}: null until the document has left

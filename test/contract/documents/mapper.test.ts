@@ -340,6 +340,14 @@ describe.each(serverForms)("the mapper over %s", (form) => {
       expect((await call("GET", "")).json["templates"]).toEqual([]);
     });
 
+    // "." and ".." leave no client's URL as they are written; three dots do, and are refused with them.
+    test("a templateKey of dots alone is 404: one that no client can name in a path is never kept", async () => {
+      expect((await call("PUT", "/...", { fieldMap: MAP })).status).toBe(404);
+      const kept = await call("PUT", "/..v1.", { fieldMap: MAP });
+      expect([kept.status, kept.json["templateKey"]]).toEqual([201, "..v1."]);
+      await call("DELETE", "/..v1.");
+    });
+
     test("templateKey? of the mapper takes the map that was saved; entries of fieldMap go before its own", async () => {
       await call("PUT", "/kept", { fieldMap: MAP });
       const answer = await json(SOURCE_OF_MAP, { templateKey: "kept", fieldMap: { "lines[].unitPrice": "p" } });

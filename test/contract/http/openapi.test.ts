@@ -60,6 +60,19 @@ describe.each(Object.keys(documents))("the %s document", (name) => {
     expect(unbounded).toEqual([]);
   });
 
+  // The authors of OpenAPI 3.0.3 settled it in their clarification of `nullable`: an enum without null refuses null.
+  test("a member that may be null and has a list of values has null in that list", () => {
+    const faults: string[] = [];
+    const walk = (schema: unknown, place: string): void => {
+      if (typeof schema !== "object" || schema === null) return;
+      const { nullable, enum: values } = schema as { nullable?: unknown; enum?: unknown };
+      if (nullable === true && Array.isArray(values) && !values.includes(null)) faults.push(place);
+      for (const [member, inner] of Object.entries(schema)) walk(inner, `${place}.${member}`);
+    };
+    walk(document, name);
+    expect(faults).toEqual([]);
+  });
+
   test("each operation is named once, describes a parameter once, and those of its path are those it describes", () => {
     const ids = operationsOf(document).map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);

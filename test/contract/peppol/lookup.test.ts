@@ -232,6 +232,17 @@ describe.each(serverForms)("look-ups in the %s form", (form) => {
     expect(JSON.stringify(answer.json)).toContain(`"field":"${field}"`);
   });
 
+  test("a question for capabilities that names no type is told in one sentence what would be right", async () => {
+    const participant = { scheme: "0245", identifier: "1" };
+    const { json } = await call("POST /peppol/capabilities", { participant });
+    expect((json["error"] as { details?: unknown }).details).toEqual([
+      {
+        field: "documentType",
+        message: "documentType must be the only name of the type: give exactly one of documentType and documentTypes.",
+      },
+    ]);
+  });
+
   test("an integrator looks up without naming a firm, and a client that always names one is not refused for it", async () => {
     const partner = await newPartner(t);
     const central = await tokenOf(t, partner.key);
