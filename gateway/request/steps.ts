@@ -296,9 +296,12 @@ function noFirmContext(request: SteppedRequest): void {
   if (request.head.headers.get("x-firm-id") !== undefined) throw new Refusal("FIRM_CONTEXT_FORBIDDEN");
 }
 
-/** Reads customerRef from the query, ahead of the other parameters, because the caller's rights depend on it. */
+/**
+ * Reads customerRef from the query, ahead of the other parameters, because the caller's rights depend on it. White space
+ * at its ends is not part of it, as where it was given to the firm: invitations, onboarding, White Label.
+ */
 function customerContext(request: SteppedRequest): void | Promise<void> {
-  const customerRef = parseQuery(request.head.query)["customerRef"] ?? "";
+  const customerRef = (parseQuery(request.head.query)["customerRef"] ?? "").trim();
   if (customerRef === "")
     throw new Refusal("REQUEST_INVALID", [
       { field: "customerRef", message: "Name the firm in the query: customerRef=<your own id of it>." },
@@ -310,8 +313,8 @@ function customerContext(request: SteppedRequest): void | Promise<void> {
 function customerOfBody(request: SteppedRequest): void | Promise<void> {
   const decoded = request.decoded();
   const members = typeof decoded === "object" && decoded !== null ? (decoded as Readonly<Record<string, unknown>>) : {};
-  const { customerRef } = members;
-  if (typeof customerRef !== "string" || customerRef === "")
+  const customerRef = typeof members["customerRef"] === "string" ? members["customerRef"].trim() : "";
+  if (customerRef === "")
     throw new Refusal("REQUEST_INVALID", [
       { field: "customerRef", message: "Name the firm in the body: customerRef is your own id of it, as text." },
     ]);

@@ -141,7 +141,7 @@ export const webhookDebuggerRoutes = (ports: DebuggerPorts): readonly Route[] =>
         cursor: z.string().min(1).optional(),
         limit: wholeNumber({ min: 1, max: LIMITS.webhook_page_max, byDefault: LIMITS.webhook_page_default }),
         status: z.enum(DELIVERY_STATUSES).optional(),
-        customerRef: z.string().min(1).optional(),
+        customerRef: z.string().trim().min(1).optional(),
         type: eventType.optional(),
         test: flag,
         from: instant.optional(),

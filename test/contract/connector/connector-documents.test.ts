@@ -76,6 +76,22 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
       return (json["documents"] as Record<string, unknown>[]).find((each) => each["number"] === number);
     });
 
+  // What is given to a firm as its customerRef is kept without white space at its ends: invitations, onboarding, White Label.
+  test("white space at the ends of a customerRef is no part of it, in a query and in a body; nothing else is none", async () => {
+    const body = invoice({ delivery: "stage" });
+    const padded = { ...body, customerRef: ` ${SELLER}\t` };
+    const made = await create(padded);
+    expect([made.status, made.json["customerRef"]], made.text).toEqual([201, SELLER]);
+    const again = await create(padded);
+    expect([again.status, again.json["id"]], again.text).toEqual([200, made.json["id"]]);
+    const read = await call("GET", `/documents/${String(made.json["id"])}?${as(`%20${SELLER}+`)}`);
+    expect([read.status, read.json["customerRef"]]).toEqual([200, SELLER]);
+    const deliveries = await call("GET", `/webhook/deliveries?${as(`+${SELLER}`)}`);
+    expect(deliveries.status).toBe(200);
+    for (const blank of [await call("GET", `/documents?${as("%20")}`), await create({ ...body, customerRef: " " })])
+      expect([blank.status, errorOf(blank)["field"]]).toEqual([400, "customerRef"]);
+  });
+
   // enterprise.md: "create a document. Header Idempotency-Key; body customerRef, externalId, number, buyerReference,
   // recipient, lines. 201 with id, state, replayed, links. An identical retry returns the same document with replayed true"
   test("POST /connector/documents: 201 with id, state, replayed, links; an identical retry returns the same document with replayed true", async () => {
