@@ -1,5 +1,5 @@
 /** Places in the pulls of a firm: where a client goes on, or the instant at which it begins. */
-import { parseInstant } from "../../base/clock.js";
+import { isStorable, parseInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
@@ -17,7 +17,7 @@ interface Beginning {
 
 const PLACE = /^(\d{1,20})\.(\d{1,20})$/u;
 /** An instant with its zone; a cursor never looks like one. */
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/u;
+const INSTANT = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/u;
 
 /**
  * Reads `since` of a pull.
@@ -25,7 +25,7 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d
  */
 export function beginningOf(cursors: Cursors, list: string, since: string | undefined): Beginning {
   if (since === undefined) return { after: FEED_START, since: undefined };
-  const instant = INSTANT.test(since) ? parseInstant(since) : undefined;
+  const instant = INSTANT.test(since) && isStorable(since) ? parseInstant(since) : undefined;
   if (instant !== undefined) return { after: FEED_START, since: instant };
   const [, transactionId, position] = PLACE.exec(cursors.open(list, since) ?? "") ?? [];
   if (transactionId === undefined || position === undefined)

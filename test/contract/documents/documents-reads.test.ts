@@ -523,6 +523,9 @@ describe.each(serverForms)("reads of documents over %s", (form) => {
         ["/outbound/documents", "2026-02-31T00:00:00Z"],
         ["/outbound/events", "2026-02-31T00:00:00Z"],
         ["/outbound/documents", "yesterday"],
+        // As for every other instant of a query: the day ends at 23:59, and no zone is further away than 14 hours.
+        ["/inbound/documents", "2026-11-29T24:00:00Z"],
+        ["/outbound/events", "2026-11-29T00:00:00+15:00"],
       ] as const;
       for (const [path, since] of wrong) {
         const ask = path.startsWith("/inbound") ? asReceiver : asSender;
