@@ -297,8 +297,8 @@ function noFirmContext(request: SteppedRequest): void {
 }
 
 /**
- * Reads customerRef from the query, ahead of the other parameters, because the caller's rights depend on it. White space
- * at its ends is not part of it, as where it was given to the firm: invitations, onboarding, White Label.
+ * Reads customerRef from the query, ahead of the other parameters, because the caller's rights depend on it.
+ * White space at its ends is not part of it, as where it was given to the firm: invitations, onboarding, White Label.
  */
 function customerContext(request: SteppedRequest): void | Promise<void> {
   const customerRef = (parseQuery(request.head.query)["customerRef"] ?? "").trim();

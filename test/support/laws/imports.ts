@@ -187,6 +187,7 @@ export const IMPORT_LAW: readonly Area[] = [
     files: [
       ["engine/identity/caller.ts", "who calls"],
       ["engine/identity/identity.ts", "tokens are verified in the pipeline"],
+      ["engine/lifecycle/document.ts", "a published error names the states of a document as the rows do"],
       ["validators/view/markup.ts", "pages and invoices are drawn by the same escaping templates"],
     ],
   },
