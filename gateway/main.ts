@@ -28,6 +28,7 @@ import { listen, Stack, startDatabase, startStreams } from "./start/infrastructu
 import type { Base } from "./start/infrastructure.js";
 import { adminRows, observe } from "./start/operators.js";
 import { startTraces } from "./start/tracing/tracing.js";
+import { keylessTold } from "./start/work/keeping.js";
 import { startWork } from "./start/work/work.js";
 
 /** A running engine. */
@@ -137,11 +138,12 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   const isReady = async (): Promise<boolean> => stage === "serving" && isServable();
   const drainReadiness_ms =
     options.drainReadiness_ms ?? (config.ENVIRONMENT === "production" ? LIMITS.drain_readiness_ms : 0);
+  const orKeyless = keylessTold(base);
   const ports: PipelinePorts = {
     ...createAuthPorts(parts.identity, adminToken),
     mayReceive: parts.mayReceive,
     documentBytes: parts.documentBytes,
-    asRefusal: orErased,
+    asRefusal: (error) => orKeyless(orErased(error)),
     admit: (row, key) => parts.limiter.admit(row, key),
     metrics,
     log,

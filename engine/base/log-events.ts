@@ -112,6 +112,8 @@ export const LOG_EVENTS = {
   "statuses.message_failed": "An attempt to deliver a status or an answer ended in a fault of ours.",
   "statuses.not_followed": "A received status changes nothing; the outcome says why.",
   "statuses.unreadable": "A received status cannot be read.",
+  "storage.key_missing":
+    "What was asked for is sealed under a key that this engine was not given; whoever asked was told to come again.",
   "storage.value_unopened":
     "A sealed number, amount or note cannot be opened and is shown as empty; its row is damaged, or its key is missing.",
   "stream.acknowledged_left": "Messages that were handled could not be removed from a stream; they count as waiting.",

@@ -159,6 +159,8 @@ export const EVENT_LIMITS = {
   firm_key_held_ms: HOUR_MS,
   /** Firms whose keys one statement remembers at the first start that remembers any. Ours. */
   firm_keys_remembered_at_once: 1_000,
+  /** Keys that are missing here, of which a process remembers whether they are registered. Ours. */
+  missing_keys_max: 64,
   /** How long one migration may run before it is given up and the start fails. */
   migration_timeout_ms: 10 * MINUTE_MS,
   /** How long a migration waits for a table that others use: so long do those who come later wait behind it. */

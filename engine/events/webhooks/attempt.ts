@@ -16,6 +16,9 @@ import type { ClaimedDelivery, DeliveryEnd, Settled } from "../../storage/events
 import { standingBehind } from "../../storage/events/fan-out.js";
 import type { DeliveryChain } from "../../storage/events/fan-out.js";
 import { disableSubscription } from "../../storage/events/subscriptions.js";
+import { giveBack } from "../../storage/events/unopened.js";
+import type { OnGivenBack } from "../../storage/events/unopened.js";
+import { KeyMissing } from "../../storage/sealer.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { isPassing } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
@@ -49,6 +52,8 @@ export interface AttemptPorts {
   readonly isCurrent?: (claimed: ClaimedDelivery) => boolean;
   /** Whether places are free and nothing that is due waits for one. @default it is not known */
   readonly hasTime?: () => boolean;
+  /** Hears of a delivery whose secret others have sealed, under a key that this process lacks. @default nobody */
+  readonly onGivenBack?: OnGivenBack;
   /** Of a call as a whole; a shorter one is for tests. @default LIMITS.outbound_total_ms */
   readonly timeout_ms?: number;
 }
@@ -293,6 +298,18 @@ function observe({ metrics, clock }: AttemptPorts, chain: DeliveryChain, ends: E
 }
 
 /**
+ * Gives back a delivery whose secret does not open here: another process, or this one when it has the key, makes it.
+ * Kept until its lease is freed it would be claimed again and again, and end as one that was cut off too often.
+ */
+async function leaveToOthers({ sql, owner, log, onGivenBack }: AttemptPorts, delivery: ClaimedDelivery): Promise<void> {
+  try {
+    await giveBack(sql, owner, [delivery], onGivenBack);
+  } catch (error) {
+    log.warn("webhook.attempt_unwritten", { component: delivery.subscriptionId, ...errorFields(error) });
+  }
+}
+
+/**
  * Makes an attempt at a delivery that this process has under lease, and at those of its document that wait behind it.
  * Never rejects: what could not be written is made again when its lease is freed, under the same numbers and the same
  * event ids.
@@ -315,7 +332,8 @@ export async function attemptDelivery(ports: AttemptPorts, ...chain: DeliveryCha
     if (gone || settled.failing) await disable(ports, chain[0], gone ? "gone" : "failing");
     return { end: ends[0], freed: settled.freed || ends.some(({ wait_ms }) => wait_ms === 0) };
   } catch (error) {
-    log.warn("webhook.attempt_unwritten", { component: subscriptionId, ...errorFields(error) });
+    if (error instanceof KeyMissing) await leaveToOthers(ports, chain[0]);
+    else log.warn("webhook.attempt_unwritten", { component: subscriptionId, ...errorFields(error) });
     return undefined;
   }
 }

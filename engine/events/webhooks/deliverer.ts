@@ -97,6 +97,11 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
   const inTurn = oneAtATime();
   let idle: () => void = () => undefined;
   let left: Left = { isShort: false, underWay: [] };
+  // Told by the next look at leases: while keys are away, claims that give back follow each other closely.
+  let givenBack = 0;
+  const countGivenBack: OnGivenBack = ({ length }) => {
+    givenBack += length;
+  };
   const begin = (...chain: DeliveryChain): void => {
     const [delivery] = chain;
     underWay.set(delivery.deliveryId, delivery);
@@ -105,16 +110,11 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     // A delivery whose receiver has moved is claimed again while the call to the old place is under way: only the newer
     // attempt counts, and only its end gives the place back.
     const isCurrent = (): boolean => underWay.get(delivery.deliveryId) === delivery;
-    void attemptDelivery({ ...ports, isCurrent, hasTime }, ...chain).then((written) => {
+    void attemptDelivery({ ...ports, isCurrent, hasTime, onGivenBack: countGivenBack }, ...chain).then((written) => {
       if (isCurrent()) underWay.delete(delivery.deliveryId);
       if (isWantedPlace(delivery, left) || written?.freed !== false) sending.poke();
       if (underWay.size === 0) idle();
     });
-  };
-  // Told by the next look at leases: while keys are away, claims that give back follow each other closely.
-  let givenBack = 0;
-  const countGivenBack: OnGivenBack = ({ length }) => {
-    givenBack += length;
   };
   const claim = async (): Promise<number> => {
     const places = free();

@@ -1,14 +1,15 @@
-/** Deliveries whose words do not open while the key of their firm cannot be read: the others go on without them. */
+/** Deliveries whose words do not open while a key cannot be read, or is others': the others go on without them. */
 import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
+import { KeyMissing } from "../sealer.js";
 import type { Sql } from "../sql.js";
 
-/** What a row says; undefined where the key that it needs is away for a moment. */
+/** What a row says; undefined where the key that it needs is away for a moment, or others have it. */
 export function unlessAway<T>(open: () => T): T | undefined {
   try {
     return open();
   } catch (error) {
-    if (error instanceof Refusal) return undefined;
+    if (error instanceof Refusal || error instanceof KeyMissing) return undefined;
     throw error;
   }
 }

@@ -3,7 +3,10 @@
  * database must find a document by it, a keyed digest stands in its place. A pool knows its sealer, so that whoever
  * lists documents need not.
  */
+import { BoundedMap } from "../../base/bounded.js";
 import { Refusal } from "../../base/errors.js";
+import { LIMITS } from "../../base/limits.js";
+import { FIRM_KEY_PREFIX, KeyMissing } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Json, Sql } from "../sql.js";
 import { FirmKeyGone } from "./firm-key-files.js";
@@ -89,15 +92,44 @@ export type OnUnopened = (id: string, error: unknown) => void;
 interface FactsReader {
   readonly sealer: Sealer;
   readonly onUnopened: OnUnopened;
+  /** Whether keys that are missing here are registered, as those are that another engine seals with. */
+  readonly registered: BoundedMap<string, boolean>;
 }
 const readers = new WeakMap<Sql, FactsReader>();
 
 /** Tells a pool who opens the facts that its rows have, and who hears of those that do not open. */
 export function useFactsSealer(sql: Sql, sealer: Sealer, onUnopened: OnUnopened): void {
-  readers.set(sql, { sealer, onUnopened });
+  readers.set(sql, { sealer, onUnopened, registered: new BoundedMap(LIMITS.missing_keys_max) });
 }
 
-/** What a sealed value says; `otherwise` where it does not open: a damaged row costs no other row of its page. */
+/** Looks whether a key is registered. What cannot be told now is asked again with the next value. */
+async function lookUp(sql: Sql, { registered }: FactsReader, keyId: string): Promise<void> {
+  try {
+    const rows = await sql`select 1 from master_key where key_id = ${keyId}`;
+    registered.set(keyId, rows.length > 0);
+  } catch {
+    registered.delete(keyId);
+  }
+}
+
+/**
+ * Whether a key that is missing here is one that others seal with. So it is said of a key of which nothing is known
+ * yet, which is looked up.
+ */
+function isOfOthers(sql: Sql, reader: FactsReader, keyId: string): boolean {
+  if (keyId.startsWith(FIRM_KEY_PREFIX)) return true;
+  const known = reader.registered.use(keyId);
+  if (known !== undefined) return known;
+  reader.registered.set(keyId, true);
+  void lookUp(sql, reader, keyId);
+  return true;
+}
+
+/**
+ * What a sealed value says; `otherwise` where it does not open: a damaged row costs no other row of its page.
+ * @throws KeyMissing where others have sealed it, under a key that this process was not given: it is whole, and what
+ *   stood in its place would be taken for what it says. Refusal TEMPORARY while the key of its firm is away
+ */
 export function openedOr<T>(sql: Sql, id: string, open: (sealer: Sealer) => T, otherwise: T): T {
   const reader = readers.get(sql);
   if (reader === undefined) throw new Error("facts are sealed, and this process has not said with what");
@@ -106,6 +138,7 @@ export function openedOr<T>(sql: Sql, id: string, open: (sealer: Sealer) => T, o
   } catch (error) {
     // Keys that are away for a moment are no fault of the row, and those of an erased firm are meant to be.
     if (error instanceof Refusal) throw error;
+    if (error instanceof KeyMissing && isOfOthers(sql, reader, error.keyId)) throw error;
     if (!(error instanceof FirmKeyGone)) reader.onUnopened(id, error);
     return otherwise;
   }

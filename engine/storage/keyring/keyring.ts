@@ -59,7 +59,9 @@ function unwrap(given: readonly [Buffer, ...Buffer[]], rows: readonly KeyRow[]):
 function refuseMissing(ids: readonly string[], registered: readonly string[], inUse: readonly string[]): void {
   const missing = registered.filter((id) => !ids.includes(id));
   if (missing.length === 0) return;
-  const sealed = missing.join(", ");
+  // Keys that were replaced lie sealed under those: whoever gives these has the others with them.
+  const wanted = missing.filter((id) => inUse.includes(id));
+  const sealed = (wanted.length > 0 ? wanted : missing).join(", ");
   throw new MasterKeyError(
     inUse.includes(ids[0] ?? "")
       ? `What is stored is still sealed with the master key ${sealed} too; give it in MASTER_KEY_PREVIOUS until kurier keys rotate-master has ended.`

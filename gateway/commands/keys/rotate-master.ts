@@ -80,6 +80,8 @@ function sentenceOf(table: string, id: string, missingKeyId: string | undefined)
 /** What an operator is told of rows that do not open: damaged ones are restored, keys that are missing are given. */
 export function createUnopenedReport(say: (sentence: string) => void): {
   readonly hear: OnLeft;
+  /** Whether a row waits for a key that was not given. */
+  isKeyMissing(): boolean;
   /** @returns whether every row has opened */
   end(): boolean;
 } {
@@ -103,6 +105,7 @@ export function createUnopenedReport(say: (sentence: string) => void): {
         if (missing.size < NAMED) missing.add(plain(missingKeyId));
       }
     },
+    isKeyMissing: () => keyless > 0,
     end: () => {
       if (ofFirms > 0)
         say(
@@ -150,14 +153,14 @@ export function createLeftKeysReport(say: (sentence: string) => void): {
   };
 }
 
-/** What became of the earlier master keys. @param replaced  undefined where none was replaced, as a report says */
-function printReplaced(replaced: readonly string[] | undefined): void {
-  if (replaced === undefined) return;
-  print(
-    replaced.length === 0
-      ? "There is no other key."
-      : `Kept for evidence and the payload store: ${replaced.join(", ")}. MASTER_KEY_PREVIOUS is needed no longer.`,
-  );
+/**
+ * What became of the earlier master keys, in a sentence or two.
+ * @param isKeyMissing  whether a row waits for a key that was not given: MASTER_KEY_PREVIOUS is needed for that one
+ */
+export function replacedSentences(replaced: readonly string[], isKeyMissing: boolean): string {
+  if (replaced.length === 0) return "There is no other key.";
+  const kept = `Kept for evidence and the payload store: ${replaced.join(", ")}.`;
+  return isKeyMissing ? kept : `${kept} MASTER_KEY_PREVIOUS is needed no longer.`;
 }
 
 export const keysRotateMasterCommand: Command = {
@@ -183,7 +186,7 @@ export const keysRotateMasterCommand: Command = {
         `${values} values were sealed under ${keyring.sealer.keyId}${keyring.sealer.isByFirm ? ", or the keys of their firms" : ""}.`,
       );
       if (keyring.firmKeys !== undefined) print(`${wrapped} keys of firms were wrapped under it.`);
-      printReplaced(replaced);
+      if (replaced !== undefined) print(replacedSentences(replaced, unopened.isKeyMissing()));
       const isWhole = [unopened.end(), leftKeys.end()].every(Boolean);
       return isWhole ? EXIT.ok : EXIT.failed;
     });

@@ -1,5 +1,6 @@
 /** What this node writes for later: evidence, payloads that have left the database, and counts of months. */
 import { ConfigError } from "../../../engine/base/config.js";
+import { temporary } from "../../../engine/base/errors.js";
 import { errorFields, oncePerSecond } from "../../../engine/base/log.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.js";
@@ -11,6 +12,7 @@ import { hasMovedPayloads } from "../../../engine/storage/payloads/move.js";
 import { openPayloadStore, usePayloadStore } from "../../../engine/storage/payloads/payload-store.js";
 import type { PayloadStore } from "../../../engine/storage/payloads/payload-store.js";
 import type { OnUnopened } from "../../../engine/storage/keyring/facts.js";
+import { KeyMissing } from "../../../engine/storage/sealer.js";
 import type { Sealer } from "../../../engine/storage/sealer.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import type { Base, Database } from "../infrastructure.js";
@@ -53,5 +55,19 @@ export function unopenedTold({ log, clock, metrics }: Base): OnUnopened {
   return (documentId, error) => {
     metrics.count("sealed_unopened_total", {});
     sampled.log.error("storage.value_unopened", { documentId, ...errorFields(error) });
+  };
+}
+
+/**
+ * Whoever asks for what lies sealed under a key that this engine was not given, as while the master key is changed node
+ * by node, is told to come again: another engine opens it, and so does this one when it has the key.
+ * @returns what stands in the place of an error; any other error as it is
+ */
+export function keylessTold({ log, clock }: Pick<Base, "log" | "clock">): (error: unknown) => unknown {
+  const sampled = { log: oncePerSecond(log, clock) };
+  return (error) => {
+    if (!(error instanceof KeyMissing)) return error;
+    sampled.log.error("storage.key_missing", { keyId: error.keyId });
+    return temporary();
   };
 }

@@ -14,9 +14,9 @@ import type { Keyring } from "../../../engine/storage/keyring/keyring.js";
 import { resealTable } from "../../../engine/storage/keyring/reseal.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
 import type { Sealer } from "../../../engine/storage/sealer.js";
-import { createUnopenedReport, rotateMaster } from "../../../gateway/commands/keys/rotate-master.js";
+import { createUnopenedReport, replacedSentences, rotateMaster } from "../../../gateway/commands/keys/rotate-master.js";
 import { SEALED } from "../../../gateway/commands/keys/sealed-columns.js";
-import { accessToken, invoiceXml, sapi, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
+import { accessToken, http, invoiceXml, sapi, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
 import type { Mailbox, TestEngine } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
 import { freshDatabase } from "../../support/database/postgres.js";
@@ -120,6 +120,14 @@ describe("the ring of master keys", () => {
     await expect(open(A)).rejects.toThrow(`MASTER_KEY is not the key that what is stored is sealed with`);
   });
 
+  test("a wrong master key is told of the key that everything else lies under, and not of those that were replaced", async () => {
+    await open(A);
+    await rotateMaster(db.sql, await open(B, A));
+    await expect(open(C)).rejects.toThrow(
+      `MASTER_KEY is not the key that what is stored is sealed with, which is ${idOf(B)}; give that one, in MASTER_KEY_PREVIOUS when MASTER_KEY is to replace it.`,
+    );
+  });
+
   test("the ring of master keys opens what every key of its history has sealed, also outside of the database, and their cursors", async () => {
     const outside = (await open(A)).sealer.seal(Buffer.from("evidence"), "record");
     const cursor = createCursors(A).seal("feed", "7");
@@ -215,6 +223,9 @@ describe("the ring of master keys", () => {
     const said: string[] = [];
     const report = createUnopenedReport((sentence) => said.push(sentence));
     await rotateMaster(db.sql, await open(B, A), report.hear);
+    expect(replacedSentences([idOf(A)], report.isKeyMissing())).toBe(
+      `Kept for evidence and the payload store: ${idOf(A)}.`,
+    );
     expect(report.end()).toBe(false);
     expect([...said.slice(0, 2).sort(), ...said.slice(2)]).toEqual([
       ...[
@@ -300,6 +311,51 @@ describe("an engine whose master key is replaced", () => {
       }
     } finally {
       await third.stop();
+    }
+  });
+
+  test("an engine that was not given the new master key asks who wants what the others have sealed to come again, and names the key in its log", async () => {
+    const left = await startNode({ MASTER_KEY: A });
+    const ahead = await startNode({ MASTER_KEY: B, MASTER_KEY_PREVIOUS: [A] }, left.db);
+    try {
+      const { sandbox } = left;
+      const mailbox = async (who: "sender" | "receiver"): Promise<Mailbox> => ({
+        participantId: sandbox[who].participantId,
+        token: await accessToken(ahead, sandbox[who]),
+      });
+      const [sender, receiver] = [await mailbox("sender"), await mailbox("receiver")];
+      const xml = invoiceXml(sender.participantId, receiver.participantId);
+      const sent = await send(ahead, sender, sendParts(sender.participantId, receiver.participantId, xml));
+      expect(sent.status).toBe(202);
+      const documentId = await eventually("it has arrived", async () => {
+        const listed = (await sapi(ahead, receiver, "GET", "/document/receive")).json["documents"];
+        return Array.isArray(listed) && (listed as readonly { documentId: string }[])[0]?.documentId;
+      });
+      await rotateMaster(left.db.sql, await openKeyring(left.db.sql, [B, A], systemClock));
+      const asked = (node: Node): ReturnType<typeof sapi> =>
+        sapi(node, receiver, "GET", `/document/receive/${documentId}`);
+      const { status, headers, json } = await asked(left);
+      expect([status, headers.get("retry-after") !== null, json]).toMatchObject([
+        503,
+        true,
+        { error: { category: "TEMPORARY", retryable: true } },
+      ]);
+      const said = left.lines.map((line) => JSON.parse(line) as { readonly event: string; readonly keyId?: string });
+      expect(said).toContainEqual(expect.objectContaining({ event: "storage.key_missing", keyId: idOf(B) }));
+      expect(said.map(({ event }) => event)).not.toContain("request.failed");
+      expect((await asked(ahead)).status).toBe(200);
+      // A list without numbers would be taken for one of documents that have none.
+      const listed = (node: Node): ReturnType<typeof http> =>
+        http("GET", `${node.sapiBaseUrl.replace("/sapi/v1", "/api/v1")}/documents/inbox`, {
+          authorization: `Bearer ${receiver.token}`,
+        });
+      expect((await listed(left)).status).toBe(503);
+      expect((await listed(ahead)).json).toMatchObject({
+        documents: [{ documentNumber: expect.any(String) as string }],
+      });
+    } finally {
+      await ahead.stop();
+      await left.stop();
     }
   });
 });

@@ -1,5 +1,6 @@
 // Goal: while the key of a firm cannot be read, what it seals waits and uses nothing up, and nothing of another firm waits;
-// all of it is told, in its order, once the key is back.
+// all of it is told, in its order, once the key is back. What others have sealed under a master key that a process lacks
+// is left to them.
 // Method: real statements on a real Postgres, keys of firms in a directory that a test takes away and brings back.
 import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +12,7 @@ import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
 import type { Log } from "../../../engine/base/log.js";
+import { attemptDelivery } from "../../../engine/events/webhooks/attempt.js";
 import { pullEvents, pullEventsOfAll } from "../../../engine/events/webhooks/pulls.js";
 import { bindFirm, createIntegrator } from "../../../engine/identity/firms.js";
 import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
@@ -19,6 +21,7 @@ import { fanOutFeed, takenChains } from "../../../engine/storage/events/fan-out.
 import { sealFacts, useFactsSealer } from "../../../engine/storage/keyring/facts.js";
 import { joinFirmKeys } from "../../../engine/storage/keyring/firm-keys.js";
 import { openKeyring } from "../../../engine/storage/keyring/keyring.js";
+import { createSealer } from "../../../engine/storage/sealer.js";
 import type { Sealer } from "../../../engine/storage/sealer.js";
 import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
 import { eventually } from "../../support/eventually.js";
@@ -243,5 +246,61 @@ describe.each(OUTAGES)("while %s", (_, outage) => {
     expect(await pull("document.rejected")).toEqual([]);
     back();
     expect(await pull()).toEqual([kept]);
+  });
+});
+
+describe("of what lies under a master key that this process was not given", () => {
+  const lacking = createSealer([Buffer.alloc(32, 9)]);
+
+  test("a secret that others have sealed leaves its deliveries to them, however often they are claimed here", async () => {
+    const { sql } = world.db;
+    const own = await world.subscribe(open, hook("/in"));
+    const told = await world.happen(open);
+    await world.queue();
+    const given: number[] = [];
+    const ports = world.ports({ sealer: lacking, onGivenBack: (rows) => given.push(rows.length) });
+    for (let round = 0; round <= LIMITS.webhook_begun_max; round += 1) {
+      await world.passTime();
+      for (const claimed of await claimDeliveries(sql, OWNER, 64)) await attemptDelivery(ports, claimed);
+    }
+    expect(given).toEqual(Array.from({ length: LIMITS.webhook_begun_max + 1 }, () => 1));
+    expect(await usedBy(open)).toEqual([UNUSED]);
+    await world.passTime();
+    world.deliver();
+    await eventually("it is told by who has the key", async () =>
+      (await world.states(own.id)).every(({ status }) => status === "SUCCESS"),
+    );
+    expect(arrived("/in")).toEqual([told]);
+  });
+
+  test("a number that others have sealed is told by them, and one that lies under a key of nobody here is left out", async () => {
+    const { sql } = world.db;
+    const documentUnder = async (key: number): Promise<string> => {
+      const row = newDocumentRow(open, OPEN);
+      const facts = sealFacts(
+        createSealer([Buffer.alloc(32, key)]),
+        { id: row.id, sender: OPEN },
+        { documentNumber: "N" },
+      );
+      await acceptDocuments(sql, [{ ...row, facts }]);
+      return row.id;
+    };
+    await world.subscribe(open, hook("/in"));
+    const theirs = await world.happen(open, "document.delivered", await documentUnder(7));
+    const nobodys = await world.happen(open, "document.delivered", await documentUnder(8));
+    await world.queue();
+    useFactsSealer(sql, lacking, () => undefined);
+    const claim = async () => {
+      await world.passTime();
+      return claimDeliveries(sql, OWNER, 64);
+    };
+    // Of a key that it has not met a process asks once, and waits for the answer.
+    await eventually("the other is known to be nobody's", async () => {
+      const claimed = await claim();
+      expect(claimed.filter(({ eventId }) => eventId === theirs)).toEqual([]);
+      return claimed.length === 1 && claimed[0]?.eventId === nobodys && claimed[0].number === null;
+    });
+    useFactsSealer(sql, createSealer([Buffer.alloc(32, 7)]), () => undefined);
+    expect(await claim()).toMatchObject([{ eventId: theirs, number: "N", attempt: 1 }]);
   });
 });

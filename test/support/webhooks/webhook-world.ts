@@ -44,7 +44,9 @@ export interface DeliveryState {
 }
 
 /** What a process of a test has of its own. */
-interface WorldPorts extends Partial<Pick<AttemptPorts, "owner" | "sql" | "clock" | "timeout_ms" | "log">> {
+type Overridden = "owner" | "sql" | "sealer" | "clock" | "timeout_ms" | "log" | "onGivenBack";
+
+interface WorldPorts extends Partial<Pick<AttemptPorts, Overridden>> {
   readonly resolve?: Resolve;
 }
 
