@@ -164,7 +164,7 @@ export const VARIABLES = {
   AS4_KEYSTORE_PASSWORD: secret(row<string | undefined>("", "Password of AS4_KEYSTORE.", text, undefined)),
   PEPPOL_TRUST_DIR: row<string | undefined>(
     "",
-    "Folder of PEM files of the AP and SMP certification authorities; the sandbox trusts its development PKI.",
+    "Folder of PEM files of the AP and SMP certification authorities and their roots; one whose name does not say which it is lies in the subfolder ap or smp. The sandbox trusts its development PKI.",
     absolute,
     undefined,
   ),

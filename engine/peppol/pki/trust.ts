@@ -104,7 +104,8 @@ export function loadTrustStore(folder: string): TrustStore {
   const store = makeTrustStore(found);
   const sentences = [
     ...USAGES.filter((usage) => store.issuers[usage].length === 0).map(
-      (usage) => `PEPPOL_TRUST_DIR has no ${usage.toUpperCase()} certification authority.`,
+      (usage) =>
+        `PEPPOL_TRUST_DIR has no ${usage.toUpperCase()} certification authority; one whose name does not say so, or that is its own root, lies in the subfolder ${usage}.`,
     ),
     ...USAGES.flatMap((usage) => store.issuers[usage])
       .filter((issuer) => climb([issuer], store).next().done === true)

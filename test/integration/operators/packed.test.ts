@@ -1,6 +1,7 @@
 /** The package as npm installs it: without sources, without development dependencies, in a folder that nobody may write to. */
 import { execFile, spawn } from "node:child_process";
 import {
+  existsSync,
   chmodSync,
   lstatSync,
   mkdirSync,
@@ -89,6 +90,26 @@ test("the package holds what runs and what operators read, and neither tests nor
   expect(names).toContain("dist/gateway/web/guide/pages/operators--security.html");
   expect(names).toContain("deploy/prometheus/alerts.yml");
   expect(names.filter((name) => /(^|\/)(test|\.ci|reviews)\//.test(name) || /(?<!\.d)\.ts$/.test(name))).toEqual([]);
+});
+
+/** What can be used in a checkout alone: images, and pictures that `/docs/guide` has. */
+const OF_THE_CHECKOUT = /^deploy\/(?:docker|compose|screenshots)\//;
+
+test("whatever the operators' pages lead to is in the package, but for what needs a checkout", () => {
+  const pages = files(join(installed, "docs"))
+    .map((name) => `docs/${name}`)
+    .filter((name) => /^docs\/(?:deploy|runbook|operators\/[\w-]+)\.md$/.test(name));
+  expect(pages.length).toBeGreaterThan(5);
+  const targets = pages.flatMap((page) =>
+    [...readFileSync(join(installed, page), "utf8").matchAll(/\]\((?!\w+:|#)([^)#]+)/g)].map(([, to = ""]) =>
+      join(page, "..", to),
+    ),
+  );
+  expect(targets).toContain("deploy/systemd/kurier.service");
+  const missing = targets.filter((name) => !OF_THE_CHECKOUT.test(name) && !existsSync(join(installed, name)));
+  expect(missing).toEqual([]);
+  // The page about upgrading asks for it by its name.
+  expect(existsSync(join(installed, "CHANGELOG.md"))).toBe(true);
 });
 
 test("package and installation have the sizes that the guide states", () => {

@@ -849,7 +849,7 @@ describe("a trust folder", () => {
 
   test("a trust folder that lacks an authority or a root, or holds something else, stops the start with a sentence", () => {
     expect(sentencesOf(write("no-smp", { "root.pem": pki.root.certificate, "ap.pem": pki.ap.certificate }))).toBe(
-      "PEPPOL_TRUST_DIR has no SMP certification authority.",
+      "PEPPOL_TRUST_DIR has no SMP certification authority; one whose name does not say so, or that is its own root, lies in the subfolder smp.",
     );
     expect(sentencesOf(write("no-root", { "ap.pem": pki.ap.certificate, "smp.pem": pki.smp.certificate }))).toContain(
       "lacks the root of OURS ACCESS POINT CA",
