@@ -1,6 +1,6 @@
 /** The API reference as a reader sees it: it renders, it asks no other host, its policy is not broken, its links work. */
 import { chromium } from "playwright-core";
-import type { Browser, Locator, Page } from "playwright-core";
+import type { Browser, Locator, Page, Route } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { describeBrowser } from "../support/callers/chromium.js";
@@ -68,7 +68,7 @@ describeBrowser("the API reference in a browser", (executablePath) => {
       await expect
         .poll(() => key.inputValue())
         .toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/u);
-      expect(await send.locator("pre[aria-live]").isVisible()).toBe(false);
+      await send.locator("pre[aria-live]").waitFor({ state: "hidden" });
     } finally {
       await elsewhere.close();
     }
@@ -82,6 +82,63 @@ describeBrowser("the API reference in a browser", (executablePath) => {
     for (const field of await send.locator("input[required]").all()) await field.fill("x");
     await send.getByRole("button", { name: "Send", exact: true }).click();
     await send.getByText("The server does not answer.").waitFor();
+    await page.close();
+  });
+
+  test("a page that waits for an answer says so, and its button is pressed once until ten seconds have passed", async () => {
+    const page = await browser.newPage();
+    await page.clock.install();
+    await page.goto(`${gateway.origin}/docs/sapi`);
+    const asked: Route[] = [];
+    await page.route("**/auth/token", async (route) => {
+      asked.push(route);
+      if (asked.length > 1) await route.continue();
+    });
+    const form = page.locator("form.token");
+    for (const field of await form.locator("input").all()) await field.fill("x");
+    const get = form.getByRole("button", { name: "Get a token" });
+    await get.click();
+    await form.getByText("Waiting for the answer…").waitFor();
+    await expect.poll(() => asked.length).toBe(1);
+    expect(await get.isDisabled()).toBe(true);
+    const ended = page.waitForEvent("requestfailed");
+    await page.clock.fastForward(10_000);
+    await get.click();
+    expect((await ended).failure()?.errorText).toBe("net::ERR_ABORTED");
+    await expect.poll(() => form.locator("output").textContent()).not.toMatch(/Waiting|^$/u);
+    expect(await get.isEnabled()).toBe(true);
+    await page.close();
+  });
+
+  test("what is asked last is what an operation shows, and a button that was pressed before is free again", async () => {
+    const page = await browser.newPage();
+    await page.goto(`${gateway.origin}/docs/sapi`);
+    const send = await sending(page);
+    await page.route("**/docs/example/invoice.xml", () => undefined);
+    await page.route("**/document/send", (route) => route.fulfill({ status: 418, body: "short and stout" }));
+    await send.getByRole("button", { name: "Fill example" }).click();
+    await send.getByText("Waiting for the answer…").waitFor();
+    for (const field of await send.locator("input[required]").all()) await field.fill("x");
+    await send.getByRole("button", { name: "Send", exact: true }).click();
+    await send.getByText("short and stout").waitFor();
+    expect(await send.getByRole("button", { name: "Fill example" }).isEnabled()).toBe(true);
+    await page.close();
+  });
+
+  test("an answer that is none of the server's is told by its status, and fills in no example", async () => {
+    const page = await browser.newPage();
+    await page.goto(`${gateway.origin}/docs/sapi`);
+    const busy = { status: 503, contentType: "text/html", body: "<h1>Service Unavailable</h1>" };
+    await page.route("**/docs/example/invoice.xml", (route) => route.fulfill(busy));
+    await page.route("**/auth/token", (route) => route.fulfill(busy));
+    const form = page.locator("form.token");
+    for (const field of await form.locator("input").all()) await field.fill("x");
+    await form.getByRole("button", { name: "Get a token" }).click();
+    await form.getByText("The server answered 503.").waitFor();
+    const send = await sending(page);
+    await send.getByRole("button", { name: "Fill example" }).click();
+    await send.getByText("The server answered 503.").waitFor();
+    expect(await send.locator("textarea").inputValue()).toBe("");
     await page.close();
   });
 

@@ -225,21 +225,40 @@ describeBrowser("the page /validate in a browser", (executablePath) => {
       await page.close();
     });
 
-    test("an answer that comes late takes the place of no later document's", async () => {
+    test("who asks for another document waits no longer for the one before, whose request ends", async () => {
       const page = await open();
       const asked: Route[] = [];
       await page.route("**/api/validate", async (route) => {
         asked.push(route);
         if (asked.length > 1) await route.continue();
       });
+      const ended = page.waitForEvent("requestfailed");
       await page.locator("#file").setInputFiles({ name: "a.xml", mimeType: "text/xml", buffer: Buffer.from(VALID) });
       await page.getByText("Validating…").waitFor();
+      await expect.poll(() => asked.length).toBe(1);
       await choose(page, "b.xml", Buffer.from(broken(/(<cbc:PayableAmount[^>]*>)[^<]*/u, "$11.00")));
-      const answered = page.waitForResponse((response) => response.url().endsWith("/api/validate"));
-      await asked[0]?.continue();
-      await (await answered).finished();
-      await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
+      expect((await ended).failure()?.errorText).toBe("net::ERR_ABORTED");
       expect(await page.locator("#verdict").textContent()).toBe("Invalid");
+      expect(await page.locator("#status").textContent()).toBe("");
+      expect(complaints).toEqual([]);
+      await page.close();
+    });
+
+    test("who has waited for ten seconds may ask again, although no answer has come", async () => {
+      const page = await open();
+      await page.clock.install();
+      const asked: Route[] = [];
+      await page.route("**/api/validate", async (route) => {
+        asked.push(route);
+        if (asked.length > 1) await route.continue();
+      });
+      await page.locator("#input").fill(VALID);
+      await page.locator("#check").click();
+      await expect.poll(() => asked.length).toBe(1);
+      expect(await page.locator("#check").isDisabled()).toBe(true);
+      await page.clock.fastForward(10_000);
+      await page.locator("#check:enabled").click();
+      await page.getByRole("heading", { name: "Valid", exact: true }).waitFor();
       await page.close();
     });
 
@@ -283,13 +302,93 @@ describeBrowser("the page /validate in a browser", (executablePath) => {
       await page.close();
     });
 
-    test("a file can be dropped anywhere on the page", async () => {
+    /** Drops as a person does, from outside of the browser. */
+    const drop = async (page: Page, on: string, data: object): Promise<void> => {
+      const session = await page.context().newCDPSession(page);
+      const box = await page.locator(on).boundingBox();
+      const place = { x: (box?.x ?? 0) + 20, y: (box?.y ?? 0) + 20 };
+      for (const type of ["dragEnter", "dragOver", "drop"] as const)
+        await session.send("Input.dispatchDragEvent", {
+          ...place,
+          type,
+          data: { items: [], dragOperationsMask: 1, ...data },
+        });
+    };
+    const nameOf = (page: Page): Promise<string> => page.locator("#file").inputValue();
+
+    test("a file can be dropped anywhere on the page; the form then names it, and judges it again", async () => {
       const page = await open();
-      const data = await page.evaluateHandle(
-        `(() => { const transfer = new DataTransfer(); transfer.items.add(new File([${JSON.stringify(VALID)}], "a.xml")); return transfer; })()`,
-      );
-      await page.dispatchEvent("h1", "drop", { dataTransfer: data });
+      const [a, b] = ["dropped-a.xml", "dropped-b.xml"].map((name) => join(engine.dataDir, name)) as [string, string];
+      writeFileSync(a, VALID);
+      writeFileSync(b, broken(/(<cbc:PayableAmount[^>]*>)[^<]*/u, "$11.00"));
+      await page.locator("#file").setInputFiles(a);
       await page.getByRole("heading", { name: "Valid", exact: true }).waitFor();
+      await page.locator("#check:enabled").waitFor();
+      await drop(page, "h1", { files: [b] });
+      await page.getByRole("heading", { name: "Invalid", exact: true }).waitFor();
+      expect(await nameOf(page)).toMatch(/dropped-b\.xml$/u);
+      await page.locator("#check").click();
+      await page.getByRole("heading", { name: "Invalid", exact: true }).waitFor();
+      await page.close();
+    });
+
+    test("a folder that is dropped is said to be one, and of several files none is judged", async () => {
+      const page = await open();
+      await choose(page, "valid.xml", Buffer.from(VALID));
+      await drop(page, "h1", { files: [engine.dataDir] });
+      await page.getByText("That is a folder. Drop one file.").waitFor();
+      expect(await page.locator("#result").isVisible()).toBe(false);
+      const files = ["a.xml", "b.xml"].map((name) => join(engine.dataDir, name));
+      for (const file of files) writeFileSync(file, VALID);
+      await drop(page, "h1", { files });
+      await page.getByText("These are several files. Drop one at a time.").waitFor();
+      expect(await page.locator("#result").isVisible()).toBe(false);
+      expect(complaints).toEqual([]);
+      await page.close();
+    });
+
+    test("text can be dragged into its field, in which no file's name stands beside it; a link leads nowhere", async () => {
+      const page = await open();
+      await choose(page, "valid.xml", Buffer.from(VALID));
+      await drop(page, "h1", { items: [{ mimeType: "text/uri-list", data: "http://kurier.example/" }] });
+      await drop(page, "#input", { items: [{ mimeType: "text/plain", data: "hello" }] });
+      await expect.poll(() => page.locator("#input").inputValue()).toBe("hello");
+      expect(await nameOf(page)).toBe("");
+      expect(complaints).toEqual([]);
+      await page.close();
+    });
+
+    test("who opens the choice of a file and chooses none keeps the one before", async () => {
+      const page = await open();
+      await choose(page, "valid.xml", Buffer.from(VALID));
+      await Promise.all([page.waitForEvent("filechooser"), page.locator("#file").click()]);
+      await page.locator("#file").dispatchEvent("cancel");
+      expect(await nameOf(page)).toMatch(/valid\.xml$/u);
+      await page.locator("#check").click();
+      await page.getByRole("heading", { name: "Valid", exact: true }).waitFor();
+      await page.close();
+    });
+
+    test("on a phone the way back and the choice of a language have names, too", async () => {
+      const page = await open({ viewport: { width: 360, height: 740 } });
+      expect(await page.getByRole("link", { name: "Kurier", exact: true }).count()).toBe(1);
+      expect(await page.getByRole("combobox", { name: "Language" }).count()).toBe(1);
+      await page.close();
+    });
+
+    test("lines with findings are marked without colours of ours, and on paper no line is cut off", async () => {
+      const page = await open();
+      await choose(page, "sum.xml", Buffer.from(broken(/(<cbc:TaxInclusiveAmount[^>]*>)[^<]*/u, "$11.00")));
+      await page.emulateMedia({ forcedColors: "active" });
+      const outlineOf = (selector: string): Promise<unknown> =>
+        page.evaluate(`getComputedStyle(document.querySelector(${JSON.stringify(selector)})).outlineStyle`);
+      expect(await outlineOf("#source li.fatal")).toBe("solid");
+      expect(await outlineOf('#source li[data-line="1"]')).toBe("none");
+      await page.emulateMedia({ forcedColors: "none", media: "print" });
+      const [high, shown] = (await page.evaluate(
+        "(({ scrollHeight, clientHeight }) => [scrollHeight, clientHeight])(document.getElementById('source'))",
+      )) as [number, number];
+      expect(shown).toBe(high);
       await page.close();
     });
 

@@ -20,27 +20,67 @@ document.addEventListener("keydown", (event) => {
   button.focus();
 });
 
+/** Whoever has waited for so long may ask again: the answer may never come. */
+const AGAIN_MS = 10_000;
+
+/**
+ * Shows that an answer is waited for, then what came of it. What was asked before ends: its answer would stand beside
+ * what is asked now. Until then the button is not pressed twice.
+ */
+function follower(show) {
+  let endLast = () => undefined;
+  return async (button, work) => {
+    endLast();
+    const asked = new AbortController();
+    const free = () => {
+      button.disabled = false;
+    };
+    const mayAsk = setTimeout(free, AGAIN_MS);
+    endLast = () => {
+      clearTimeout(mayAsk);
+      free();
+      asked.abort();
+    };
+    button.disabled = true;
+    show("Waiting for the answer…");
+    const told = await work(asked.signal).catch((error) => error.message);
+    if (asked.signal.aborted) return;
+    endLast();
+    show(told);
+  };
+}
+
 for (const form of byAll("form.token")) {
-  form.addEventListener("submit", async (event) => {
+  const output = form.querySelector("output");
+  const follow = follower((text) => {
+    output.textContent = text;
+  });
+  form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const output = form.querySelector("output");
-    const { client_id, client_secret } = Object.fromEntries(new FormData(form));
-    try {
-      const response = await fetch(form.dataset.tokenPath, {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ grant_type: "client_credentials", client_id, client_secret }),
-      });
-      const answer = await response.json();
-      token = response.ok ? answer.access_token : "";
-      output.textContent = response.ok
-        ? `The operations of this page use a token for ${Math.round(answer.expires_in / 60)} minutes.`
-        : answer.error.message;
-    } catch {
-      output.textContent = "The server does not answer.";
-    }
+    void follow(event.submitter, (signal) => askToken(form, signal));
   });
 }
+
+/** Keeps a token for the operations. @returns what is said of it */
+async function askToken(form, signal) {
+  const { client_id, client_secret } = Object.fromEntries(new FormData(form));
+  const response = await ask(form.dataset.tokenPath, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ grant_type: "client_credentials", client_id, client_secret }),
+    signal,
+  });
+  token = "";
+  const text = await textIn(response);
+  // A proxy before the server answers in a form of its own.
+  const answer = isJson(response) ? JSON.parse(text) : undefined;
+  if (!response.ok) return answer?.error?.message ?? answered(response);
+  token = answer.access_token;
+  return `The operations of this page use a token for ${Math.round(answer.expires_in / 60)} minutes.`;
+}
+
+const isJson = (response) => response.headers.get("content-type")?.includes("json") === true;
+const answered = ({ status }) => `The server answered ${status}.`;
 
 /** A random UUID; pages without TLS have no crypto.randomUUID, but for those of this machine. */
 function freshId() {
@@ -71,10 +111,25 @@ const endpointOf = (xml, party) => {
   return endpoint === undefined ? "" : `${endpoint.getAttribute("schemeID")}:${endpoint.textContent}`;
 };
 
+/** The text of an answer; that one breaks off each browser says in words of its own, too. */
+async function textIn(response) {
+  try {
+    return await response.text();
+  } catch {
+    throw new Error("The answer broke off.");
+  }
+}
+
+async function exampleInvoice(signal) {
+  const response = await ask("/docs/example/invoice.xml", { signal });
+  if (!response.ok) throw new Error(answered(response));
+  return textIn(response);
+}
+
 /** Puts a whole invoice where one is needed, and makes what stands beside it agree with it. */
-async function withInvoice(example) {
+async function withInvoice(example, signal) {
   if (!Object.values(example).some(isInvoice)) return example;
-  const invoice = await (await ask("/docs/example/invoice.xml")).text();
+  const invoice = await exampleInvoice(signal);
   const filled = Object.fromEntries(
     Object.entries(example).map(([name, value]) => [name, isInvoice(value) ? invoice : value]),
   );
@@ -95,18 +150,18 @@ async function withInvoice(example) {
   return filled;
 }
 
-async function fill(form) {
+async function fill(form, signal) {
   for (const input of byAll("[data-fresh]", form)) input.value = freshId();
   const area = form.elements.namedItem("body");
   if (form.dataset.type.includes("json"))
-    area.value = JSON.stringify(await withInvoice(JSON.parse(form.dataset.example)), null, 2);
-  else area.value = await (await ask("/docs/example/invoice.xml")).text();
+    area.value = JSON.stringify(await withInvoice(JSON.parse(form.dataset.example), signal), null, 2);
+  else area.value = await exampleInvoice(signal);
   const sender = form.elements.namedItem("X-Peppol-Participant-Id");
   if (sender !== null && area.value.includes("senderParticipantId"))
     sender.value = JSON.parse(area.value).metadata.senderParticipantId;
 }
 
-async function send(form) {
+async function send(form, signal) {
   const { method, path, secured, type } = form.dataset;
   const fields = byAll("[data-place]", form).filter((field) => field.value !== "");
   const of = (place) => fields.filter((field) => field.dataset.place === place);
@@ -124,23 +179,23 @@ async function send(form) {
       ...(body === undefined ? {} : { "Content-Type": type }),
     },
     ...(body === undefined ? {} : { body: body.value }),
+    signal,
   });
-  const text = await response.text();
-  const isJson = response.headers.get("content-type")?.includes("json") === true;
-  return `${response.status}\n${isJson && text !== "" ? JSON.stringify(JSON.parse(text), null, 2) : text}`;
+  const text = await textIn(response);
+  return `${response.status}\n${isJson(response) && text !== "" ? JSON.stringify(JSON.parse(text), null, 2) : text}`;
 }
 
 for (const form of byAll(".try form")) {
   const pane = form.querySelector("pre");
-  const show = (text) => {
-    pane.hidden = false;
+  const follow = follower((text) => {
+    pane.hidden = text === undefined;
     pane.textContent = text;
-  };
-  form.querySelector("[data-fill]")?.addEventListener("click", () => {
-    fill(form).catch((error) => show(error.message));
+  });
+  form.querySelector("[data-fill]")?.addEventListener("click", ({ currentTarget }) => {
+    void follow(currentTarget, (signal) => fill(form, signal));
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    send(form).then(show, (error) => show(error.message));
+    void follow(event.submitter, (signal) => send(form, signal));
   });
 }

@@ -31,6 +31,8 @@ const TEXTS = {
     omitted: "More findings that are not listed",
     empty: "Choose a file or paste a document first.",
     changed: "The file has changed since it was chosen, or is gone. Choose it again.",
+    folder: "That is a folder. Drop one file.",
+    several: "These are several files. Drop one at a time.",
     large: "The document is larger than 20 MB.",
     busy: "The validator is busy. Try again in a moment.",
     many: "Too many documents from your address. Try again in a minute.",
@@ -67,6 +69,8 @@ const TEXTS = {
     omitted: "Ďalšie zistenia, ktoré tu nie sú",
     empty: "Najprv vyberte súbor alebo vložte dokument.",
     changed: "Súbor sa od výberu zmenil alebo už nie je na svojom mieste. Vyberte ho znova.",
+    folder: "To je priečinok. Pustite sem jeden súbor.",
+    several: "To je viac súborov. Pustite sem naraz len jeden.",
     large: "Dokument je väčší ako 20 MB.",
     busy: "Kontrola je vyťažená. Skúste to o chvíľu znova.",
     many: "Priveľa dokumentov z vašej adresy. Skúste to o minútu.",
@@ -108,25 +112,37 @@ const say = (sentence) => {
 
 const REFUSALS = { 413: "large", 429: "many", 503: "busy" };
 
-/** How often something was to be judged: an answer that comes when something else was asked is nobody's. */
-let asked = 0;
+/** What was asked last: when something else is asked, its answer is nobody's and its request ends. */
+let asked = new AbortController();
 /** What was asked for last, which is judged again in another language. */
 let wanted;
+/** Whoever has waited for so long may ask again: the answer may never come. */
+const AGAIN_MS = 10_000;
+
+/** Ends what was asked before. @returns for what is asked now */
+const askAnew = () => {
+  asked.abort();
+  asked = new AbortController();
+  return asked.signal;
+};
 
 /**
  * Judges a document and shows the verdict. That of another document is not left beside what is said of this one.
  * @param given  a Blob, of which a file that is too large is not read
  */
 const check = async (given) => {
-  asked += 1;
-  const mine = asked;
+  const signal = askAnew();
   wanted = given;
   const isAnother = given !== shown?.given;
   if (isAnother) byId("result").hidden = true;
   byId("check").disabled = true;
+  const mayAsk = setTimeout(() => {
+    if (!signal.aborted) byId("check").disabled = false;
+  }, AGAIN_MS);
   say(text().checking);
-  const { judged, sentence = "", isGone = false } = await judge(given);
-  if (mine !== asked) return;
+  const { judged, sentence = "", isGone = false } = await judge(given, signal);
+  clearTimeout(mayAsk);
+  if (signal.aborted) return;
   byId("check").disabled = false;
   say(sentence);
   if (isGone) {
@@ -137,11 +153,11 @@ const check = async (given) => {
   shown = judged;
   show();
   if (isAnother) byId("verdict").focus();
-  await showReading(shown);
+  await showReading(shown, signal);
 };
 
 /** @returns what is to be shown, or a sentence that says why there is nothing */
-const judge = async (given) => {
+const judge = async (given, signal) => {
   if (given.size === 0) return { sentence: text().empty };
   if (given.size > BYTES_MAX) return { sentence: text().large };
   let bytes;
@@ -156,6 +172,7 @@ const judge = async (given) => {
       method: "POST",
       headers: { "Content-Type": "application/xml", "Accept-Language": language },
       body: bytes,
+      signal,
     });
     if (!response.ok) return { sentence: text()[REFUSALS[response.status] ?? "failed"] };
     return { judged: { given, bytes, source: new TextDecoder().decode(bytes), verdict: await response.json() } };
@@ -287,10 +304,10 @@ const rootOf = (source, { ruleSet }) =>
   ruleSet.length === 0 ? undefined : new DOMParser().parseFromString(source, "application/xml").documentElement;
 
 /** The invoice as this server draws it, in a frame in which nothing runs. */
-const showReading = async (read) => {
+const showReading = async (read, signal) => {
   const reading = byId("reading");
   const put = (element) => {
-    if (read === shown) reading.replaceChildren(element);
+    if (!signal.aborted) reading.replaceChildren(element);
   };
   const putText = (sentence) => put(make("p", { textContent: sentence }));
   reading.replaceChildren();
@@ -301,6 +318,7 @@ const showReading = async (read) => {
       method: "POST",
       headers: { "Content-Type": "application/xml", "Accept-Language": language },
       body: read.bytes,
+      signal,
     });
     if (!response.ok) return putText(text()[REFUSALS[response.status] ?? "unreadable"]);
     const frame = make("iframe", { title: text().reading, srcdoc: await response.text() });
@@ -330,15 +348,26 @@ byId("form").addEventListener("submit", async (event) => {
   const pasted = byId("input").value;
   await check(pasted === "" && file !== undefined ? file : new Blob([pasted]));
 });
-// The same file may be chosen again, which is no change to a browser.
+// The same file may be chosen again, which is no change to a browser; who then chooses none keeps the one before.
+let before = new DataTransfer();
 byId("file").addEventListener("click", () => {
+  before = new DataTransfer();
+  // A copy: the list itself is emptied with the field.
+  for (const file of byId("file").files) before.items.add(file);
   byId("file").value = "";
+});
+byId("file").addEventListener("cancel", () => {
+  byId("file").files = before.files;
 });
 byId("file").addEventListener("change", async () => {
   const [file] = byId("file").files;
   if (file === undefined) return;
   byId("input").value = "";
   await check(file);
+});
+// What is pasted is what will be judged: no file's name stands beside it.
+byId("input").addEventListener("input", () => {
+  byId("file").value = "";
 });
 byId("language").addEventListener("change", async () => {
   language = byId("language").value;
@@ -359,20 +388,39 @@ byId("save").addEventListener("click", () => {
   make("a", { href: url, download: "verdict.json" }).click();
   URL.revokeObjectURL(url);
 });
+const bringsFiles = ({ dataTransfer }) => dataTransfer?.types.includes("Files") === true;
+/** Text may be dragged into the field for it; a link that is dropped elsewhere would lead away from the page. */
+const isForField = (event) => event.target === byId("input") && !bringsFiles(event);
 for (const type of ["dragenter", "dragover"])
   document.addEventListener(type, (event) => {
+    if (isForField(event)) return;
     event.preventDefault();
-    document.body.classList.add("dropping");
+    document.body.classList.toggle("dropping", bringsFiles(event));
   });
 for (const type of ["dragleave", "drop"])
   document.addEventListener(type, (event) => {
-    event.preventDefault();
+    if (!isForField(event)) event.preventDefault();
     document.body.classList.remove("dropping");
   });
+/** Says why nothing of what was dropped is judged; no verdict of another document stands beside it. */
+const turnAway = (sentence) => {
+  askAnew();
+  wanted = undefined;
+  byId("check").disabled = false;
+  byId("result").hidden = true;
+  say(sentence);
+};
 document.addEventListener("drop", async (event) => {
-  const [file] = event.dataTransfer?.files ?? [];
-  if (file === undefined) return;
+  if (!bringsFiles(event)) return;
+  const { files, items } = event.dataTransfer;
+  const isFolder = items[0]?.webkitGetAsEntry()?.isDirectory === true;
+  if (files.length !== 1 || isFolder) {
+    turnAway(text()[files.length > 1 ? "several" : "folder"]);
+    return;
+  }
   byId("input").value = "";
-  await check(file);
+  // The form names the file that was dropped, and judges it again.
+  byId("file").files = files;
+  await check(files[0]);
 });
 translatePage();
