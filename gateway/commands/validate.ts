@@ -20,6 +20,7 @@ import type { Command, ExitCode, ParsedArguments } from "./command.js";
 import { idList, readable } from "./rules/directory.js";
 import { toJunit, toSarif } from "./verdicts/formats.js";
 import type { FileVerdict, NotJudged } from "./verdicts/formats.js";
+import { lineOfJson } from "./verdicts/json.js";
 
 /** Names that --layer takes; findings about the bytes themselves are always shown. */
 const LAYER_NAMES = ["schema", "en16931", "peppol"] as const;
@@ -40,13 +41,20 @@ function layersOf({ options }: ParsedArguments): ReadonlySet<string> | undefined
  */
 const declaredType = (type: string | undefined): string | undefined => /##(.+)::[^:]*$/.exec(type ?? "")?.[1] ?? type;
 
-/** The packs of a rules directory, or of a release that is compiled for this run only. */
+const RULES_TAKES = "--rules takes builtin, a folder of imported packs, or a release as folder or ZIP.";
+
+/** The packs that are asked for; a folder without any would have the built-in rules judge, and nobody would know. */
 async function packsOf(directory: string | undefined): Promise<Packs | undefined> {
+  const packs = await packsIn(directory ?? loadConfig().RULES_DIR);
+  if (directory !== undefined && packs?.rules.length === 0 && packs.grammars.length === 0)
+    throw new UsageError(`There are no active rules in ${plain(directory)}; ${RULES_TAKES}`);
+  return packs;
+}
+
+/** The packs of a rules directory, or of a release that is compiled for this run only. */
+async function packsIn(directory: string | undefined): Promise<Packs | undefined> {
   if (directory === undefined || directory === "builtin") return undefined;
-  if (!existsSync(directory))
-    throw new UsageError(
-      "The rules are not there; --rules takes builtin, a folder of imported packs, or a release as folder or ZIP.",
-    );
+  if (!existsSync(directory)) throw new UsageError(`The rules are not there; ${RULES_TAKES}`);
   const { loadPacks } = await import("../../validators/selection/load-packs.js");
   const isRelease =
     directory.toLowerCase().endsWith(".zip") ||
@@ -130,6 +138,9 @@ function languageOf({ options }: ParsedArguments): Language {
   return language;
 }
 
+/** What is not there, as between an editor's two steps. */
+const GONE = "ENOENT";
+
 /** @returns the code where the system refuses: whoever reads the file finds the same, and says so beside the others */
 function orCode<Looked>(look: () => Looked): Looked | string {
   try {
@@ -175,6 +186,9 @@ async function bytesOf(file: string): Promise<Buffer | string> {
   } catch (error) {
     const code = errorCode(error);
     if (code === undefined) throw error;
+    // What stands for octets that are no UTF-8 is in no name: Node.js asks for another file.
+    if (code === GONE && file.includes("\uFFFD"))
+      return `${plain(file)} cannot be read, for its name is no UTF-8; kurier validate - < FILE judges it.`;
     return `${plain(file)} cannot be read (${code}).`;
   }
 }
@@ -240,7 +254,7 @@ async function judgeAll(files: readonly string[], telling: Telling): Promise<Exi
       else invalid += 1;
       continue;
     }
-    if (format === "json") print(JSON.stringify(verdict));
+    if (format === "json") print(lineOfJson(verdict));
     else if (format === "text") show(verdict);
     else verdicts.push(verdict);
     if (verdict.valid) continue;
@@ -272,9 +286,6 @@ async function judgeNamed(values: readonly string[], telling: Telling): Promise<
   );
   return empty.length > 0 ? EXIT.usage : code;
 }
-
-/** The stamp of a file that is not there, as between an editor's two steps. */
-const GONE = "ENOENT";
 
 /** What a change of a file shows in: editors write in place, or put another file in its place. */
 const stampOf = (file: string): string => {
@@ -310,7 +321,7 @@ async function run(args: readonly string[]): Promise<ExitCode> {
   const layers = layersOf(parsed);
   const declared = declaredType(options.get("type"));
   const language = languageOf(parsed);
-  const packs = await readable(() => packsOf(options.get("rules") ?? loadConfig().RULES_DIR));
+  const packs = await readable(() => packsOf(options.get("rules")));
   const judge = await judgeWith(packs, {
     limits: SCAN_LIMITS,
     day: bratislavaDay(systemClock.now()),

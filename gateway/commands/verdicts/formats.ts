@@ -1,6 +1,7 @@
 /** SARIF for code scanning, JUnit for test reports: all verdicts of one run as one document. */
 import { invalidates } from "../../../validators/report.js";
 import type { Finding, Upcoming } from "../../../validators/report.js";
+import { lineOfJson } from "./json.js";
 
 /** The verdict on one file, as `--json` prints it. */
 export interface FileVerdict {
@@ -56,7 +57,7 @@ export function toSarif(verdicts: readonly FileVerdict[], notJudged: readonly No
   const omitted = verdicts.flatMap(({ file, omittedRules = {} }) => omittedNotices(file, omittedRules));
   const missing = notJudged.map(({ why }) => ({ level: "error", message: { text: why } }));
   const rules = [...new Set(results.map(({ ruleId }) => ruleId))].sort().map((id) => ({ id }));
-  return JSON.stringify({
+  return lineOfJson({
     $schema: "https://json.schemastore.org/sarif-2.1.0.json",
     version: "2.1.0",
     runs: [

@@ -107,6 +107,16 @@ describe("exit code", () => {
     expect(out.trimEnd().split("\n").at(-1)).toBe("1 checked, 1 invalid, 1 unreadable.");
   });
 
+  test("a name that is no UTF-8 is said to be none, with what judges the file, whether it is named or found", async () => {
+    const odd = join(folder, "odd");
+    mkdirSync(odd, { recursive: true });
+    const name = Buffer.concat([Buffer.from(`${odd}/caf`), Buffer.from([0xe9]), Buffer.from(".xml")]);
+    writeFileSync(name, VALID);
+    const says = `${odd}/caf\uFFFD.xml cannot be read, for its name is no UTF-8; kurier validate - < FILE judges it.\n`;
+    for (const named of [odd, name.toString()])
+      expect(await kurier(["validate", named])).toEqual({ code: 2, out: "0 checked, 1 unreadable.\n", err: says });
+  });
+
   test.each([
     ["no file", []],
     ["an unknown option", ["--colour", "x.xml"]],
@@ -233,6 +243,19 @@ describe("--format", () => {
     ]);
   });
 
+  test("what a terminal would obey, or turn round, stands as a number in JSON, and reads as it was", async () => {
+    const odd = "E\u009B2J\u202EU\u{E0041}";
+    writeFileSync(
+      file("odd-currency.xml"),
+      VALID.replace('PayableAmount currencyID="EUR"', `PayableAmount currencyID="${odd}"`),
+    );
+    const told = await kurier(["validate", "--json", file("odd-currency.xml")]);
+    expect(told.out).toMatch(/^[^\p{Cc}\p{Cf}]+\n$/u);
+    expect(JSON.stringify(lines(told.out)[0]?.findings)).toContain(odd);
+    const { out } = await kurier(["validate", "--format", "sarif", file("odd-currency.xml")]);
+    expect(out).toMatch(/^[^\p{Cc}\p{Cf}]+\n$/u);
+  });
+
   test("sarif names a file by a reference to it, whatever its name has", async () => {
     const below = mkdtempSync(join(folder, "named-"));
     writeFileSync(join(below, "á b%20#1?:.xml"), BROKEN);
@@ -348,6 +371,17 @@ describe("--rules", () => {
     expect(await ids(["--rules", packs])).toEqual(["HOUSE-01"]);
     expect(await ids([], { RULES_DIR: packs })).toEqual(["HOUSE-01"]);
     expect(await ids(["--rules", "builtin"], { RULES_DIR: packs })).toEqual([]);
+  });
+
+  test("a folder without active rules is exit 2 and a sentence, for no others judge in their place; RULES_DIR may be empty", async () => {
+    const [release, packs] = [mkdtempSync(join(folder, "release-")), mkdtempSync(join(folder, "packs-"))];
+    const says = `There are no active rules in ${packs}; --rules takes builtin, a folder of imported packs, or a release as folder or ZIP.\n`;
+    const asked = ["validate", file("valid.xml"), "--rules", packs];
+    expect(await kurier(asked)).toEqual({ code: 2, out: "", err: says });
+    writeFileSync(join(release, "house.sch"), HOUSE);
+    importRules({ source: release, rulesDir: packs, id: "house" });
+    expect(await kurier(asked)).toEqual({ code: 2, out: "", err: says });
+    expect(await ids([], { RULES_DIR: packs })).toEqual([]);
   });
 
   test("--upcoming says what a pack will find from its day on, and changes neither verdict nor exit code of today", async () => {
