@@ -26,7 +26,15 @@ const FAMILY_OF_PREFIX: readonly (readonly [string, Family])[] = [
   ["/api/v1/auth/", "auth"],
   ["/oauth/", "oauth"],
   ["/api/oauth/", "oauth"],
+  ["/api/", "enterprise"],
+  ["/admin/", "admin"],
 ];
+
+/** Whose pages a listener has, and so who is told in a page that there is no such path. */
+const pagesAmong = (rows: readonly Route[]): Family | undefined =>
+  (["console", "page"] as const).find((pages) => rows.some(({ family }) => family === pages));
+
+const asksForPage = ({ headers }: Head): boolean => headers.get("accept")?.includes("text/html") === true;
 
 /**
  * Makes the function that a server calls for each request.
@@ -37,6 +45,7 @@ export function createPipeline(options: PipelineOptions): (head: Head) => Pipeli
   const router = createRouter(rows);
   const plans = new Map(rows.map((row) => [row, planOf(row)]));
   const elsewhere = rows.filter((row) => row.elsewhere === true);
+  const pages = pagesAmong(rows);
   const often = { log: oncePerSecond(ports.log, ports.clock) };
   const shared = { ports, often, trustedProxies, inflater: createInflater() };
   return (head) => {
@@ -52,7 +61,10 @@ export function createPipeline(options: PipelineOptions): (head: Head) => Pipeli
     if (found === undefined && plan?.method === method)
       return new RoutedRequest(shared, plan, head, { names: [], values: [] });
     const family =
-      below?.family ?? FAMILY_OF_PREFIX.find(([prefix]) => head.path.startsWith(prefix))?.[1] ?? "enterprise";
+      below?.family ??
+      FAMILY_OF_PREFIX.find(([prefix]) => head.path.startsWith(prefix))?.[1] ??
+      (asksForPage(head) ? pages : undefined) ??
+      "enterprise";
     const refusal =
       found === undefined || "row" in found
         ? new Refusal("ROUTE_UNKNOWN")

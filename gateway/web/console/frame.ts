@@ -109,7 +109,7 @@ export function consolePage(content: ConsoleContent): ConsoleReply {
 export const consoleRefusal = (refusal: Refusal, requestId: string): PageReply<number> => ({
   ...consolePage({
     title: "That did not work",
-    body: html`<p role="alert">${refusal.message}</p>
+    body: html`<p role="alert">${refusal.reason === "ROUTE_UNKNOWN" ? "There is no such page." : refusal.message}</p>
       ${
         refusal.details.length > 0 &&
         html`<ul>

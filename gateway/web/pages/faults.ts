@@ -23,6 +23,7 @@ export type FormFault = keyof typeof FAULTS;
 const WORDS: Partial<Record<ErrorName, TextName>> = {
   FORM_FOREIGN: "fault_expired",
   NOT_FOUND: "fault_unknown",
+  ROUTE_UNKNOWN: "fault_unknown",
   RATE_LIMITED: "fault_rate",
   TEMPORARY: "fault_temporary",
   INTERNAL: "fault_internal",

@@ -134,6 +134,26 @@ test("an address of the console that has nothing is a page of it with 404, and t
   expect([outside.status, outside.headers.get("content-type")]).toEqual([404, "application/json; charset=utf-8"]);
 });
 
+test("a path that nothing has is a page to a browser, and JSON to a program, on both listeners; below the interfaces to both", async () => {
+  const { adminUrl, publicUrl } = running.engine;
+  const browser = { Accept: "text/html,application/xhtml+xml,*/*;q=0.8", "Accept-Language": "sk" };
+  const asked = async (url: string, headers: Record<string, string>): Promise<unknown> => {
+    const response = await fetch(url, { headers });
+    const isJson = (response.headers.get("content-type") ?? "").startsWith("application/json");
+    return [response.status, isJson ? "JSON" : /role="alert">([^<]*)/u.exec(await response.text())?.[1]];
+  };
+  for (const path of ["/nowhere", "/validate/nowhere"]) {
+    expect(await asked(publicUrl + path, browser)).toEqual([404, "Nič tu nie je, alebo to nie je pre vás."]);
+    expect(await asked(publicUrl + path, { Accept: "*/*" })).toEqual([404, "JSON"]);
+  }
+  expect(await asked(`${publicUrl}/sign-out`, browser)).toEqual([405, expect.not.stringContaining("JSON")]);
+  for (const path of ["/api/v1/nowhere", "/api/v1/auth/nowhere", "/sapi/v1/nowhere", "/oauth/nowhere"])
+    expect([path, await asked(publicUrl + path, browser)]).toEqual([path, [404, "JSON"]]);
+  expect(await asked(`${adminUrl}/`, browser)).toEqual([404, "There is no such page."]);
+  expect(await asked(`${adminUrl}/admin/nowhere`, browser)).toEqual([404, "JSON"]);
+  expect(await asked(`${adminUrl}/`, { Accept: "*/*" })).toEqual([404, "JSON"]);
+});
+
 test("a sign-out ends the session for whoever has kept its cookie", async () => {
   const visitor = await signedIn();
   const kept = visitor.cookie;
