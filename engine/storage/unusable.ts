@@ -1,5 +1,6 @@
 /** Why the database cannot be used, as the operator reads it where a start or a command ends for it. */
 import { Refusal } from "../base/errors.js";
+import { LIMITS } from "../base/limits.js";
 import { FirmKeyFailure } from "./keyring/firm-key-files.js";
 import { UNTRUSTED, isEnding, isOfFile, isPassing } from "./sql.js";
 
@@ -55,7 +56,7 @@ const REASONS: Readonly<Record<string, Reason>> = {
   "42P05": STATEMENT_LOST,
   "42501": { words: "the user of DATABASE_URL lacks rights on it", passing: false },
   "53100": { words: "its disk is full" },
-  "53300": { words: "it has no connection left" },
+  "53300": { words: `it has no connection left, of which each engine takes up to ${LIMITS.db_process_connections}` },
   "57014": { words: "it did not answer in time" },
   "57P01": LEFT,
   "57P02": LEFT,

@@ -106,6 +106,12 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "the actor's own answer must reach the client",
   },
   {
+    holds:
+      LIMITS.db_process_connections ===
+      LIMITS.db_connections + LIMITS.db_login_connections + LIMITS.db_single_connections,
+    because: "whoever has no connection left is told how many are needed",
+  },
+  {
     holds: LIMITS.db_lock_timeout_ms < LIMITS.db_statement_timeout_ms,
     because: "a lock wait is told apart from a slow statement",
   },

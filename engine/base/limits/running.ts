@@ -23,6 +23,10 @@ export const RUNNING_LIMITS = {
   db_connections: 16,
   /** Connections for logins, renewals and guesses, beside those of all other work. Ours. */
   db_login_connections: 4,
+  /** Those of which a process has one each: signs of life, two channels, and the counting of reports. */
+  db_single_connections: 4,
+  /** All of one process, which a role, a database and a server must allow: with fewer it is refused what it asks. */
+  db_process_connections: 24,
   /** Connections that ask at once, to find out whether a pooler gives one the session of another. */
   pooler_probe_connections: 2,
   /** How often each of them asks. */

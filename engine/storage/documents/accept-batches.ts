@@ -1,7 +1,7 @@
 /** Acceptances in few statements, each with its own answer. */
 import { setTimeout as pause } from "node:timers/promises";
 
-import { errorCode, temporary } from "../../base/errors.js";
+import { errorCode, Refusal, temporary } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched } from "../batched.js";
 import { acceptDocuments, tenantOf } from "./documents.js";
@@ -20,7 +20,23 @@ export interface AcceptBatches {
   accept(document: NewDocument): Promise<AcceptOutcome>;
 }
 
-const isLockTimeout = (error: unknown): boolean => errorCode(error) === "55P03";
+/** The SQLSTATE of who has waited for a lock as long as he may. */
+const LOCK_NOT_AVAILABLE = "55P03";
+/** A place in a table of documents, in the first line of a context: Postgres tells it in whatever language it speaks. */
+const PLACE_OF_DOCUMENT = /^[^\n]*\(\d+,\d+\)[^\n]*\bdocument/;
+
+/**
+ * Whether a concurrent request of the same tenant was waited for. Whoever waits for a table as a whole, as where an
+ * operator holds it, has met no row, and was in nobody's way.
+ */
+const isRivalWait = (error: unknown): boolean =>
+  errorCode(error) === LOCK_NOT_AVAILABLE &&
+  error instanceof Error &&
+  "where" in error &&
+  PLACE_OF_DOCUMENT.test(String(error.where));
+
+/** Whether a lock has held what was asked: so it may hold all that wait. */
+const isHeld = (error: unknown): boolean => error instanceof Refusal && error.extras.failure === LOCK_NOT_AVAILABLE;
 
 /** One document alone. A connection lost in its commit is asked again: the second call finds what the first one did. */
 async function acceptAlone(sql: Sql, document: NewDocument): Promise<AcceptOutcome> {
@@ -30,7 +46,7 @@ async function acceptAlone(sql: Sql, document: NewDocument): Promise<AcceptOutco
       if (outcome !== undefined && outcome.kind !== "lost_race") return outcome;
       if (tries === LIMITS.stale_version_retries) throw temporary();
     } catch (error) {
-      if (isLockTimeout(error)) return { kind: "in_flight" };
+      if (isRivalWait(error)) return { kind: "in_flight" };
       if (isUnknownOutcome(error) && tries < LIMITS.stale_version_retries) {
         await pause(LIMITS.lost_connection_rest_ms);
         continue;
@@ -88,7 +104,7 @@ function createPatience(answer_ms: number): (call: Promise<AcceptOutcome>) => Pr
           resolve(outcome);
         },
         (error: unknown) => {
-          leave(true);
+          leave(!isHeld(error));
           reject(error instanceof Error ? error : new Error(String(error)));
         },
       );

@@ -20,6 +20,7 @@ import {
   untilBack,
 } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
+import { databaseErrorOf } from "../../../engine/storage/unusable.js";
 import { route } from "../../../gateway/contract/route.js";
 import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -302,6 +303,22 @@ test("a role that may not log in for a while, as while its password is changed, 
   await expect(asked).rejects.toMatchObject({ reason: "TEMPORARY", extras: { failure: "28000" } });
   await sql.end({ timeout: 1 });
   await database.sql.unsafe(`drop role ${role}`);
+});
+
+test("a role that may open no more connections is told how many an engine takes", async () => {
+  const role = `limited_${randomUUID().replaceAll("-", "")}`;
+  await database.sql.unsafe(`create role ${role} login password '${role}' connection limit 0`);
+  const url = new URL(database.url);
+  [url.username, url.password] = [role, role];
+  const sql = openSql({ url: url.href, name: "test", connections: 1 });
+  const refused: unknown = await sql`select 1`.catch((error: unknown) => error);
+  await sql.end({ timeout: 1 });
+  await database.sql.unsafe(`drop role ${role}`);
+  expect(databaseErrorOf(refused)).toMatchObject({
+    passing: true,
+    message:
+      "The database cannot be used: it has no connection left, of which each engine takes up to 24 (53300); try again when it is there.",
+  });
 });
 
 test.each([
