@@ -1,8 +1,9 @@
 // Goal: whoever reads the feed of events meets each of them once, in an order that never grows behind the reader.
 // Method: rows as the engine writes them, in transactions that a test holds open; the whole way on an engine.
-import { randomUUID } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { STORED_EVENT_KINDS } from "../../../engine/lifecycle/document.js";
 import { CONNECTOR_FEED_KINDS, FEED_KINDS } from "../../../engine/lifecycle/feed.js";
 import { feedLag } from "../../../engine/storage/events/dispatch.js";
 import { FEED_START, readFeed } from "../../../engine/storage/events/feed.js";
@@ -14,6 +15,7 @@ import type { TestEngine } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
 import { openTransaction } from "../../support/database/transactions.js";
 import type { OpenTransaction } from "../../support/database/transactions.js";
+import { seedFirm } from "../../support/database/seed.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 
@@ -45,6 +47,20 @@ describe("the rows of the feed", () => {
          values ('${id}', '${randomUUID()}', '${randomUUID()}', '${kind}', 'system', ${feed}, now())`,
       )
       .then(() => id);
+  };
+  type Run = Pick<OpenTransaction, "run">;
+  /** An event of an hour ago. */
+  const event = ({ run }: Run, kind: string, feed: boolean): Promise<void> =>
+    run(`insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at) values
+      ('${randomUUID()}', '${randomUUID()}', '${randomUUID()}', '${kind}', 'system', ${feed}, now() - interval '1 hour')`);
+  /** A document that was received an hour ago; one that is held is in no feed yet. */
+  const received = async ({ run }: Run, status: string): Promise<void> => {
+    const id = randomUUID();
+    const firm = await seedFirm(db.sql, `0245:${randomInt(1_000_000_000, 10_000_000_000)}`);
+    await run(`insert into received_document (id, firm_id, participant_key, sender, receiver, document_type_id,
+        process_id, creation_date_time, status, payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at)
+      values ('${id}', '${firm}', 'p', 's', 'p', 'type', 'process', now(), '${status}', sha256('${id}'), '${id}', '${id}',
+        '{}', now() - interval '1 hour')`);
   };
   const idsOf = (events: readonly FeedEvent[]): string[] => events.map(({ id }) => id);
   /** Reads on until an event is there: transactions of other databases of the server hold the feed up, too. */
@@ -78,6 +94,28 @@ describe("the rows of the feed", () => {
     const lag_s = await feedLag(db.sql);
     await open.commit();
     expect(Math.round(lag_s / 60)).toBe(60);
+  });
+
+  test.each([
+    ...STORED_EVENT_KINDS.flatMap((kind) => [
+      { what: `an event ${kind} of the feed`, put: (run: Run) => event(run, kind, true) },
+      { what: `an event ${kind} of the timeline alone`, put: (run: Run) => event(run, kind, false) },
+    ]),
+    { what: "a document that was received", put: (run: Run) => received(run, "RECEIVED") },
+    { what: "a document that is held", put: (run: Run) => received(run, "HELD") },
+  ])("the gauge of the feed's lag counts what the feed tells, and nothing else: $what", async ({ put }) => {
+    await db.sql`update feed_consumer set transaction_id = pg_snapshot_xmax(pg_current_snapshot()), position = 0`;
+    const [{ before } = { before: FEED_START.transactionId }] = await db.sql<{ before: string }[]>`
+      select transaction_id::text as before from feed_consumer where name = 'webhooks'`;
+    const written = await openTransaction(db.url);
+    await put(written);
+    await written.commit();
+    const lags = (await feedLag(db.sql)) > 0;
+    const later = await openTransaction(db.url);
+    const marker = await write(later);
+    await later.commit();
+    const told = await readUntil(marker, { transactionId: before, position: "0" });
+    expect(lags).toBe(told[0]?.id !== marker);
   });
 
   test("pages of one row each give what one page gives, and the kinds of the timeline alone are in none", async () => {
