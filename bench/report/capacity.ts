@@ -82,7 +82,7 @@ A million documents a month are 23 in a minute; when a tenth of them comes on on
 
 - **Processor**: \`kurier_worker_pool_utilisation_ratio\` near 1 asks for more \`VALIDATOR_THREADS\` on more cores, then for another engine. Node.js starts four threads that collect garbage and compile, whatever the machine; \`npm start\` asks for half as many as there are processors, and where Node.js is started otherwise, \`NODE_OPTIONS=--v8-pool-size=1\` does so on two (D-384).
 - **Memory**: every budget follows the heap and the bound of the container; beyond it clients are told to come again. Node.js 24 and 26 give young objects more memory than 20 and 22; \`npm start\`, the image and the unit ask for as much as those with \`--max-semi-space-size=16\`, and where Node.js is started otherwise NODE_OPTIONS takes it, too (D-424). [Faults](../faults.md) and \`bench/results/large-invoices.json\` have what large invoices at once take.
-- **Connections to PostgreSQL**: 16 for calls and 4 for logins in each engine, and those of its loops; PgBouncer may stand in between ([deploying](../deploy.md)).
+- **Connections to PostgreSQL**: 16 for calls and 4 for logins in each engine, and 4 of its loops, 24 together: \`max_connections\`, and a \`CONNECTION LIMIT\` of the role or of the database, must allow as many for each engine, and in an upgrade for those of both releases. PgBouncer may stand in between ([deploying](../deploy.md)).
 - **Open files**: 65,536 for an engine, as the unit of systemd gives it.
 - **Disk**: evidence and history of ten years. \`PAYLOAD_STORE\` takes payloads out of the database, \`EVIDENCE_STORE=s3:\` evidence off the machine.
 `;

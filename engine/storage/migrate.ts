@@ -14,7 +14,7 @@ import type { Clock } from "../base/clock.js";
 import { LIMITS } from "../base/limits.js";
 import { runSteps, stepsOf } from "./migration-steps.js";
 import { losesStatements } from "./pooler.js";
-import { isPassing, openSql } from "./sql.js";
+import { isPassing, LOCK_NOT_AVAILABLE, openSql } from "./sql.js";
 import type { Sql } from "./sql.js";
 
 /** The schema cannot be brought up to date; the message is one sentence for the operator. */
@@ -313,7 +313,6 @@ async function withConnection<T>(url: string, use: (sql: Sql) => Promise<T>): Pr
   }
 }
 
-const LOCK_NOT_AVAILABLE = "55P03";
 const isLockTimeout = (error: unknown): boolean => errorCode(error) === LOCK_NOT_AVAILABLE;
 
 /** A script that got a lock too late has changed nothing; whoever held it is let through, and it is tried again. */

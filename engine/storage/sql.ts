@@ -124,13 +124,16 @@ export function openSql(options: SqlOptions): Sql {
   );
 }
 
+/** The SQLSTATE of who has waited for a lock as long as he may. */
+export const LOCK_NOT_AVAILABLE = "55P03";
+
 /**
  * Statement failures that pass: the caller may repeat. SQLSTATE classes 08, 53, 57P, lock and serialisation failures.
  */
 const PASSING = new Set([
   "40001",
   "40P01",
-  "55P03",
+  LOCK_NOT_AVAILABLE,
   "57014",
   "53300",
   "53100",

@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/limits.js";
 import { batched } from "../batched.js";
 import { acceptDocuments, tenantOf } from "./documents.js";
 import type { AcceptOutcome, NewDocument } from "./documents.js";
-import { isPassing, isUnknownOutcome, passed, unanswered } from "../sql.js";
+import { isPassing, isUnknownOutcome, LOCK_NOT_AVAILABLE, passed, unanswered } from "../sql.js";
 import type { Sql } from "../sql.js";
 
 export interface AcceptBatches {
@@ -20,9 +20,7 @@ export interface AcceptBatches {
   accept(document: NewDocument): Promise<AcceptOutcome>;
 }
 
-/** The SQLSTATE of who has waited for a lock as long as he may. */
-const LOCK_NOT_AVAILABLE = "55P03";
-/** A place in a table of documents, in the first line of a context: Postgres tells it in whatever language it speaks. */
+/** A place in a table of documents, in the first line of a context, in whatever language Postgres speaks. */
 const PLACE_OF_DOCUMENT = /^[^\n]*\(\d+,\d+\)[^\n]*\bdocument/;
 
 /**

@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 
 import { errorCode } from "../../base/errors.js";
 import { giveToOwnerOf, makeFolderNow, makeStoreFolder, ownersName, syncPath } from "../../base/files/durable.js";
+import { watchPlace } from "./place.js";
 import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure, hourEnd } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
@@ -90,10 +91,11 @@ function behind(pieces: readonly Uint8Array[], written: number): Uint8Array[] {
 }
 
 /**
- * @param root absolute; made when it is not there. Several processes may share it.
+ * @param root absolute; made when it is not there, and from then on never again. Several processes may share it.
  */
 export function openFileEvidence(root: string): FileEvidenceStore {
   makeFolderNow(root);
+  const mustBeThere = watchPlace(root);
   const pathOf = (ref: EvidenceRef): string => (digestOf(ref), join(root, ref));
   /** Of the hour, the day, the month and the year. */
   const foldersOf = (hour: string): string[] => [
@@ -106,7 +108,7 @@ export function openFileEvidence(root: string): FileEvidenceStore {
   let last: { readonly directory: string; readonly made: Promise<void> } | undefined;
 
   function makeDirectory(directory: string): Promise<void> {
-    if (last?.directory !== directory) last = { directory, made: makeStoreFolder(directory) };
+    if (last?.directory !== directory) last = { directory, made: mustBeThere().then(() => makeStoreFolder(directory)) };
     return last.made;
   }
 

@@ -1,7 +1,9 @@
 /** What an evidence store promises, asked of the file form and of the S3 form over real HTTP. */
 import {
   chmodSync,
+  cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -36,6 +38,8 @@ import type { S3Imitation } from "../../support/network/s3.js";
 import { watchSyncs } from "../../support/syncs.js";
 
 const STORED_AT = Date.parse("2026-11-20T10:30:00Z");
+/** Of another hour, whose objects have a folder of their own. */
+const LATER = Date.parse("2026-11-20T11:30:00Z");
 
 interface Form {
   store: EvidenceStore;
@@ -240,6 +244,50 @@ describe("the file form, when no more files may be open", () => {
       expect((await store.get(secondRef)).equals(second)).toBe(true);
     },
   );
+});
+
+describe("the file form, when its file system goes and comes", () => {
+  const [first, second] = [Buffer.from("first"), Buffer.from("second")];
+  const [firstRef, secondRef] = [evidenceRef(first, STORED_AT), evidenceRef(second, STORED_AT)];
+  let above: string;
+  let root: string;
+  beforeEach(() => {
+    above = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
+    root = join(above, "evidence");
+  });
+  afterEach(() => {
+    rmSync(above, { recursive: true, force: true });
+  });
+
+  test.each([
+    ["leaves its empty mount point", "UNMOUNTED", () => mkdirSync(root)],
+    ["takes the folder with it", "ENOENT", () => undefined],
+  ])("nothing is stored beside a file system that %s, and everything once it is back", async (_, code, leave) => {
+    const store = openFileEvidence(root);
+    await store.put(firstRef, first);
+    renameSync(root, join(above, "away"));
+    leave();
+    await expect(store.put(secondRef, second)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    await expect(store.put(secondRef, second)).rejects.toMatchObject({ code });
+    expect(existsSync(root) ? readdirSync(root) : []).toEqual([]);
+    rmSync(root, { recursive: true, force: true });
+    renameSync(join(above, "away"), root);
+    await store.put(secondRef, second);
+    expect([await store.get(firstRef), await store.get(secondRef)]).toEqual([first, second]);
+  });
+
+  test("a store whose file system is mounted again under another number, or has lost its last object, takes the next", async () => {
+    const store = openFileEvidence(root);
+    await store.put(firstRef, first);
+    cpSync(root, join(above, "copy"), { recursive: true });
+    rmSync(root, { recursive: true });
+    renameSync(join(above, "copy"), root);
+    await store.put(evidenceRef(second, LATER), second);
+    for (const name of readdirSync(root)) rmSync(join(root, name), { recursive: true });
+    await expect(store.put(evidenceRef(first, LATER), first)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    await store.put(evidenceRef(first, LATER), first);
+    expect(await store.get(evidenceRef(first, LATER))).toEqual(first);
+  });
 });
 
 describe("the file form, when the power may fail at any moment", () => {

@@ -28,7 +28,7 @@ const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [
     /^node:fs(\/promises)?$/,
     // What is configured, what is embedded, the log, migrations, evidence, keys of firms, rule packs, pages, letters, and what commands read and write.
-    /^engine\/(base\/(config|files\/(durable|open-files|standard-output))|identity\/(sandbox|people\/mail)|storage\/(migrate|evidence\/store-file|keyring\/firm-key-files))\.ts$|^engine\/(embedded|peppol\/pki)\/|^engine\/peppol\/discovery\/smp-static\.ts$|^gateway\/(commands|start)\/|^gateway\/http\/open-sockets\.ts$|^gateway\/routes\/(validate-page|web|guide|pages\/front|console\/sign-in)\.ts$|^validators\/(lanes\/lane|ubl\/generate|view\/pdf\/fonts)\.ts$|^validators\/schematron\/release\//,
+    /^engine\/(base\/(config|files\/(durable|open-files|standard-output))|identity\/(sandbox|people\/mail)|storage\/(migrate|evidence\/(place|store-file)|keyring\/firm-key-files))\.ts$|^engine\/(embedded|peppol\/pki)\/|^engine\/peppol\/discovery\/smp-static\.ts$|^gateway\/(commands|start)\/|^gateway\/http\/open-sockets\.ts$|^gateway\/routes\/(validate-page|web|guide|pages\/front|console\/sign-in)\.ts$|^validators\/(lanes\/lane|ubl\/generate|view\/pdf\/fonts)\.ts$|^validators\/schematron\/release\//,
   ],
 ];
 
