@@ -2,15 +2,13 @@
 import { statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 
-import { EvidenceStoreFailure } from "./store.js";
-
 const identityOf = ({ dev, ino }: { readonly dev: number; readonly ino: number }): string => `${dev}:${ino}`;
 
 /**
  * Looks after the folder of a store, which is there. An empty folder that is another one is what a file system leaves
  * that is unmounted: what is put into it lies on a disk that nobody meant, and cannot be seen once the file system is
  * back. One with something in it is the file system again, under another number.
- * @returns what throws EvidenceStoreFailure, or the system's ENOENT, where the store is not there now
+ * @returns what throws UNMOUNTED, or the system's ENOENT, where the store is not there now
  */
 export function watchPlace(root: string): () => Promise<void> {
   let known = identityOf(statSync(root));
@@ -18,7 +16,7 @@ export function watchPlace(root: string): () => Promise<void> {
     const found = identityOf(await stat(root));
     if (found === known) return;
     if ((await readdir(root)).length === 0)
-      throw new EvidenceStoreFailure("Evidence could not be written: its file system is not mounted.", "UNMOUNTED");
+      throw Object.assign(new Error("the folder is an empty one"), { code: "UNMOUNTED" });
     known = found;
   };
 }

@@ -11,9 +11,6 @@ import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure, hourEnd } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
 
-const failure = (what: string, error: unknown): EvidenceStoreFailure =>
-  new EvidenceStoreFailure(`Evidence could not be ${what}: ${errorCode(error) ?? "unknown"}.`, errorCode(error));
-
 /** Removes a draft; that somebody has done so already is no fault of what is stored. */
 async function removeDraft(draft: string): Promise<void> {
   try {
@@ -75,7 +72,7 @@ async function writePieces(file: FileHandle, pieces: readonly Uint8Array[]): Pro
   let rest = pieces.filter((piece) => piece.length > 0);
   while (rest.length > 0) {
     const { bytesWritten } = await file.writev(rest);
-    if (bytesWritten === 0) throw new EvidenceStoreFailure("Evidence could not be written: the file takes nothing.");
+    if (bytesWritten === 0) throw new EvidenceStoreFailure("Nothing could be written: the file takes nothing.");
     rest = behind(rest, bytesWritten);
   }
 }
@@ -92,9 +89,12 @@ function behind(pieces: readonly Uint8Array[], written: number): Uint8Array[] {
 
 /**
  * @param root absolute; made when it is not there, and from then on never again. Several processes may share it.
+ * @param contents  what its failures say that they are of: payloads lie in files as evidence does
  */
-export function openFileEvidence(root: string): FileEvidenceStore {
+export function openFileEvidence(root: string, contents: "Evidence" | "Payloads" = "Evidence"): FileEvidenceStore {
   makeFolderNow(root);
+  const failure = (what: string, error: unknown): EvidenceStoreFailure =>
+    new EvidenceStoreFailure(`${contents} could not be ${what}: ${errorCode(error) ?? "unknown"}.`, errorCode(error));
   const mustBeThere = watchPlace(root);
   const pathOf = (ref: EvidenceRef): string => (digestOf(ref), join(root, ref));
   /** Of the hour, the day, the month and the year. */

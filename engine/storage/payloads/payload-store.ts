@@ -27,7 +27,7 @@ export interface PayloadStore {
 
 /** @param text  PAYLOAD_STORE: `file:DIRECTORY`; several processes may share it */
 export function openPayloadStore(text: string, clock: Clock): PayloadStore {
-  const files = openFileEvidence(resolve(text.replace(/^file:(?:\/\/(?=\/))?/, "")));
+  const files = openFileEvidence(resolve(text.replace(/^file:(?:\/\/(?=\/))?/, "")), "Payloads");
   return {
     nameOf: (bytes) => evidenceRef(bytes, clock.now()),
     put: (object, bytes) => files.put(object, bytes),

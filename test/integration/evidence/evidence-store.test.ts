@@ -33,6 +33,7 @@ import {
   retainedUntil,
 } from "../../../engine/storage/evidence/store.js";
 import type { EvidenceStore } from "../../../engine/storage/evidence/store.js";
+import { openPayloadStore } from "../../../engine/storage/payloads/payload-store.js";
 import { startS3 } from "../../support/network/s3.js";
 import type { S3Imitation } from "../../support/network/s3.js";
 import { watchSyncs } from "../../support/syncs.js";
@@ -274,6 +275,14 @@ describe("the file form, when its file system goes and comes", () => {
     renameSync(join(above, "away"), root);
     await store.put(secondRef, second);
     expect([await store.get(firstRef), await store.get(secondRef)]).toEqual([first, second]);
+  });
+
+  test("what fails at a payload store is said of payloads, and not of evidence", async () => {
+    const store = openPayloadStore(`file:${root}`, systemClock);
+    rmSync(root, { recursive: true });
+    await expect(store.put(firstRef, first)).rejects.toThrow(/^Payloads could not be written: ENOENT\.$/);
+    mkdirSync(root);
+    await expect(store.put(firstRef, first)).rejects.toThrow(/^Payloads could not be written: UNMOUNTED\.$/);
   });
 
   test("a store whose file system is mounted again under another number, or has lost its last object, takes the next", async () => {
