@@ -128,21 +128,12 @@ export function openSql(options: SqlOptions): Sql {
 export const LOCK_NOT_AVAILABLE = "55P03";
 
 /**
- * Statement failures that pass: the caller may repeat. SQLSTATE classes 08, 53, 57P, lock and serialisation failures.
+ * Statement failures that pass, beside those of PASSING_CLASSES: the caller may repeat. Lock and serialisation
+ * failures, and 57P.
  */
-const PASSING = new Set([
-  "40001",
-  "40P01",
-  LOCK_NOT_AVAILABLE,
-  "57014",
-  "53300",
-  "53100",
-  "53200",
-  "57P01",
-  "57P02",
-  "57P03",
-  "25006",
-]);
+const PASSING = new Set(["40001", "40P01", LOCK_NOT_AVAILABLE, "57014", "57P01", "57P02", "57P03", "25006"]);
+/** SQLSTATE classes of what lies outside a statement: the way to Postgres, what it runs out of, its disk and files. */
+const PASSING_CLASSES = new Set(["08", "53", "58"]);
 /** What a socket says of a certificate that is not trusted here: its end may be over in the middle of a day. */
 export const UNTRUSTED = [
   "CERT_HAS_EXPIRED",
@@ -195,7 +186,7 @@ export function isPassing(error: unknown): boolean {
   return (
     code !== undefined &&
     !isElsewhere(error) &&
-    (PASSING.has(code) || PASSING_CLIENT.has(code) || code.startsWith("08") || isEnding(error))
+    (PASSING.has(code) || PASSING_CLIENT.has(code) || PASSING_CLASSES.has(code.slice(0, 2)) || isEnding(error))
   );
 }
 

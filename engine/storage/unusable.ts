@@ -61,6 +61,8 @@ const REASONS: Readonly<Record<string, Reason>> = {
   "57P01": LEFT,
   "57P02": LEFT,
   "57P05": LEFT,
+  "58030": { words: "its disk cannot be read or written" },
+  "58P01": { words: "a file of its own is missing" },
   "57P03": { words: "it is starting or stopping" },
   ...Object.fromEntries(UNTRUSTED.map((code) => [code, UNTRUSTED_REASON])),
   TLS_NOT_OFFERED: { words: "it offers no TLS, which DATABASE_URL asks for", passing: false },

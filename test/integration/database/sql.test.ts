@@ -305,6 +305,13 @@ test("a role that may not log in for a while, as while its password is changed, 
   await database.sql.unsafe(`drop role ${role}`);
 });
 
+test("a server that misses a file of its own is 503 for who asks", async () => {
+  const raised = readOrTemporary(async () => [
+    ...(await database.sql.unsafe("do $$ begin raise exception 'x' using errcode = '58P01'; end $$")),
+  ]);
+  await expect(raised).rejects.toMatchObject({ reason: "TEMPORARY", extras: { failure: "58P01" } });
+});
+
 test("a role that may open no more connections is told how many an engine takes", async () => {
   const role = `limited_${randomUUID().replaceAll("-", "")}`;
   await database.sql.unsafe(`create role ${role} login password '${role}' connection limit 0`);
@@ -326,6 +333,9 @@ test.each([
   ["a pooler that refuses one in its own words", { code: "28P01", severity_local: "FATAL" }, true, false],
   ["a session whose idle time is over", { code: "57P05", severity: "FATAL" }, true, true],
   ["a certificate whose time is over", { code: "CERT_HAS_EXPIRED" }, true, false],
+  ["a server that may open no more files", { code: "53000", severity: "ERROR" }, true, false],
+  ["a server whose disk cannot be read", { code: "58030", severity: "ERROR" }, true, false],
+  ["a server that misses a file of its own", { code: "58P01", severity: "ERROR" }, true, false],
   ["the same code inside a session", { code: "28000", severity: "ERROR" }, false, false],
   ["a socket that is not there", { code: "ENOENT", syscall: "connect" }, true, false],
   ["a file that is not there", { code: "ENOENT", syscall: "open" }, false, false],
