@@ -20,8 +20,11 @@ export interface AcceptBatches {
   accept(document: NewDocument): Promise<AcceptOutcome>;
 }
 
-/** A place in a table of documents, in the first line of a context, in whatever language Postgres speaks. */
-const PLACE_OF_DOCUMENT = /^[^\n]*\(\d+,\d+\)[^\n]*\bdocument/;
+/**
+ * A place in a table of documents, in the first line of a context, in whatever language Postgres speaks: some name the
+ * table first, French has `(0, 12)` and Korean `0,12`.
+ */
+const PLACE_OF_DOCUMENT = /^(?=[^\n]*\b\d+, ?\d+\b)[^\n]*\bdocument/;
 
 /**
  * Whether a concurrent request of the same tenant was waited for. Whoever waits for a table as a whole, as where an

@@ -122,6 +122,22 @@ test.each(["idempotencyKey", "erpDocumentId", "payloadSha256"] as const)(
   },
 );
 
+test.each([
+  ["English", 'while inserting index tuple (0,12) in relation "document"'],
+  ["German", "beim Einfügen von Indextupel (0,12) in Relation »document«"],
+  ["French", "lors de l'insertion de l'enregistrement (0, 12) de l'index dans la relation « document »"],
+  ["Japanese", 'リレーション"document"のインデックスタプル(0,12)の挿入中'],
+  ["Korean", '0,12 튜플 인덱스(해당 릴레이션 "document")를 삽입하는 중에 발생'],
+  ["Chinese", '在往关系"document"中插入索引元组 (0,12) 时'],
+])("a concurrent request is known by what a server says in %s, too", async (_, where) => {
+  const late = Object.assign(new Error("lock timeout"), { code: "55P03", where: `${where}\nSQL` });
+  const answersLate = ((): never => {
+    throw late;
+  }) as unknown as Sql;
+  const told = await createAcceptBatches(answersLate).accept(newDocumentRow(firmId, SENDER));
+  expect(told).toEqual({ kind: "in_flight" });
+});
+
 describe.each(serverForms)("a whole engine over %s whose database hangs", (form) => {
   let t: TestEngine;
   let own: FreezingProxy;
