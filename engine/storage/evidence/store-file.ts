@@ -112,6 +112,14 @@ export function openFileEvidence(root: string, contents: "Evidence" | "Payloads"
     return last.made;
   }
 
+  /** That an object is not there is said by a store that is there, and by no empty mount point. */
+  async function assertMissing(error: unknown, attempt: string): Promise<void> {
+    if (errorCode(error) !== "ENOENT") throw failure(attempt, error);
+    await mustBeThere().catch((away: unknown) => {
+      throw failure(attempt, away);
+    });
+  }
+
   /** Of the same digest the same bytes are there already, or nothing may be stored. */
   async function assertSame(error: unknown, ref: EvidenceRef, path: string): Promise<void> {
     if (errorCode(error) !== "EEXIST") throw error;
@@ -166,9 +174,8 @@ export function openFileEvidence(root: string, contents: "Evidence" | "Payloads"
           await file.close();
         }
       } catch (error) {
-        throw errorCode(error) === "ENOENT"
-          ? new EvidenceMissing("An evidence object is missing.")
-          : failure("read", error);
+        await assertMissing(error, "read");
+        throw new EvidenceMissing("An evidence object is missing.");
       }
     },
     remove: async (ref, now) => {
@@ -177,7 +184,7 @@ export function openFileEvidence(root: string, contents: "Evidence" | "Payloads"
         await unlink(pathOf(ref));
         await syncPath(dirname(pathOf(ref)));
       } catch (error) {
-        if (errorCode(error) !== "ENOENT") throw failure("removed", error);
+        await assertMissing(error, "removed");
       }
     },
     tidy: async (ref, before) => {
