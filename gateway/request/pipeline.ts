@@ -28,6 +28,8 @@ const FAMILY_OF_PREFIX: readonly (readonly [string, Family])[] = [
   ["/api/oauth/", "oauth"],
   ["/api/", "enterprise"],
   ["/admin/", "admin"],
+  ["/as4", "as4"],
+  ["/smp/", "public"],
 ];
 
 /** Whose pages a listener has, and so who is told in a page that there is no such path. */

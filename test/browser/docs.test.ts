@@ -142,6 +142,55 @@ describeBrowser("the API reference in a browser", (executablePath) => {
     await page.close();
   });
 
+  test("what a proxy answers with 200 in place of the server is no token and no example", async () => {
+    const page = await browser.newPage();
+    await page.goto(`${gateway.origin}/docs/sapi`);
+    const login = { status: 200, contentType: "text/html", body: "<h1>Log in</h1>" };
+    const cut = { status: 200, contentType: "application/json", body: '{"status":"ACC' };
+    await page.route("**/docs/example/invoice.xml", (route) => route.fulfill(login));
+    await page.route("**/auth/token", (route) => route.fulfill(login));
+    await page.route("**/document/send", (route) => route.fulfill(cut));
+    const form = page.locator("form.token");
+    for (const field of await form.locator("input").all()) await field.fill("x");
+    await form.getByRole("button", { name: "Get a token" }).click();
+    await form.getByText("The server answered 200.").waitFor();
+    const send = await sending(page);
+    await send.getByRole("button", { name: "Fill example" }).click();
+    await send.getByText("The server answered 200.").waitFor();
+    expect(await send.locator("textarea").inputValue()).toBe("");
+    for (const field of await send.locator("input[required]").all()) await field.fill("x");
+    await send.getByRole("button", { name: "Send", exact: true }).click();
+    await send.getByText('{"status":"ACC').waitFor();
+    await page.close();
+  });
+
+  test("a button that waited for its answer has the keyboard again, unless it was taken elsewhere meanwhile", async () => {
+    const page = await browser.newPage();
+    await page.goto(`${gateway.origin}/docs/sapi`);
+    const asked: Route[] = [];
+    await page.route("**/auth/token", (route) => void asked.push(route));
+    const form = page.locator("form.token");
+    for (const field of await form.locator("input").all()) await field.fill("x");
+    const get = form.getByRole("button", { name: "Get a token" });
+    const focused = (): Promise<unknown> => page.evaluate("document.activeElement.textContent.trim()");
+    const press = async (): Promise<void> => {
+      const { length } = asked;
+      await get.focus();
+      await page.keyboard.press("Enter");
+      await expect.poll(() => asked.length).toBe(length + 1);
+      await expect.poll(focused).not.toBe("Get a token");
+    };
+    await press();
+    await asked[0]?.fulfill({ status: 503 });
+    await expect.poll(focused).toBe("Get a token");
+    await press();
+    await form.locator("[name=client_id]").focus();
+    await asked[1]?.fulfill({ status: 502 });
+    await form.getByText("The server answered 502.").waitFor();
+    expect(await page.evaluate("document.activeElement.name")).toBe("client_id");
+    await page.close();
+  });
+
   test("without scripts a phone has the menu above the text, and no button that opens nothing", async () => {
     const page = await browser.newPage({ viewport: { width: 320, height: 640 }, javaScriptEnabled: false });
     await page.goto(`${gateway.origin}/docs/sapi`);

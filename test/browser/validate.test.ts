@@ -262,6 +262,21 @@ describeBrowser("the page /validate in a browser", (executablePath) => {
       await page.close();
     });
 
+    test("who has pressed the button with the keyboard is at it again when nothing came of it", async () => {
+      const page = await open();
+      const asked: Route[] = [];
+      await page.route("**/api/validate", (route) => void asked.push(route));
+      await page.locator("#input").fill(VALID);
+      await page.locator("#check").focus();
+      await page.keyboard.press("Enter");
+      await expect.poll(() => page.evaluate("document.activeElement.id")).toBe("");
+      await expect.poll(() => asked.length).toBe(1);
+      await asked[0]?.abort();
+      await page.getByText("The document could not be sent.").waitFor();
+      expect(await page.evaluate("document.activeElement.id")).toBe("check");
+      await page.close();
+    });
+
     test("another language shows no verdict of another document beside one that could not be sent", async () => {
       const page = await open();
       await choose(page, "valid.xml", Buffer.from(VALID));

@@ -32,8 +32,11 @@ function follower(show) {
   return async (button, work) => {
     endLast();
     const asked = new AbortController();
+    const hadFocus = document.activeElement === button;
     const free = () => {
       button.disabled = false;
+      // The keyboard leaves what cannot be pressed; whoever has not gone on meanwhile is where they were.
+      if (hadFocus && document.activeElement === document.body) button.focus({ preventScroll: true });
     };
     const mayAsk = setTimeout(free, AGAIN_MS);
     endLast = () => {
@@ -72,14 +75,24 @@ async function askToken(form, signal) {
   });
   token = "";
   const text = await textIn(response);
-  // A proxy before the server answers in a form of its own.
-  const answer = isJson(response) ? JSON.parse(text) : undefined;
-  if (!response.ok) return answer?.error?.message ?? answered(response);
+  const answer = jsonIn(response, text);
+  if (!response.ok || answer?.access_token === undefined) return answer?.error?.message ?? answered(response);
   token = answer.access_token;
   return `The operations of this page use a token for ${Math.round(answer.expires_in / 60)} minutes.`;
 }
 
-const isJson = (response) => response.headers.get("content-type")?.includes("json") === true;
+const typeOf = (response) => response.headers.get("content-type") ?? "";
+
+/** @returns undefined for what is none: a proxy before the server answers in a form of its own, also with 200 */
+function jsonIn(response, text) {
+  if (!typeOf(response).includes("json")) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 const answered = ({ status }) => `The server answered ${status}.`;
 
 /** A random UUID; pages without TLS have no crypto.randomUUID, but for those of this machine. */
@@ -122,7 +135,7 @@ async function textIn(response) {
 
 async function exampleInvoice(signal) {
   const response = await ask("/docs/example/invoice.xml", { signal });
-  if (!response.ok) throw new Error(answered(response));
+  if (!response.ok || !typeOf(response).startsWith("application/xml")) throw new Error(answered(response));
   return textIn(response);
 }
 
@@ -182,7 +195,8 @@ async function send(form, signal) {
     signal,
   });
   const text = await textIn(response);
-  return `${response.status}\n${isJson(response) && text !== "" ? JSON.stringify(JSON.parse(text), null, 2) : text}`;
+  const answer = jsonIn(response, text);
+  return `${response.status}\n${answer === undefined ? text : JSON.stringify(answer, null, 2)}`;
 }
 
 for (const form of byAll(".try form")) {

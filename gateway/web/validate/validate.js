@@ -135,6 +135,7 @@ const check = async (given) => {
   wanted = given;
   const isAnother = given !== shown?.given;
   if (isAnother) byId("result").hidden = true;
+  const hadFocus = document.activeElement === byId("check");
   byId("check").disabled = true;
   const mayAsk = setTimeout(() => {
     if (!signal.aborted) byId("check").disabled = false;
@@ -144,6 +145,8 @@ const check = async (given) => {
   clearTimeout(mayAsk);
   if (signal.aborted) return;
   byId("check").disabled = false;
+  // The keyboard leaves what cannot be pressed; whoever has not gone on meanwhile is where they were.
+  if (hadFocus && document.activeElement === document.body) byId("check").focus({ preventScroll: true });
   say(sentence);
   if (isGone) {
     byId("file").value = "";

@@ -147,7 +147,14 @@ test("a path that nothing has is a page to a browser, and JSON to a program, on 
     expect(await asked(publicUrl + path, { Accept: "*/*" })).toEqual([404, "JSON"]);
   }
   expect(await asked(`${publicUrl}/sign-out`, browser)).toEqual([405, expect.not.stringContaining("JSON")]);
-  for (const path of ["/api/v1/nowhere", "/api/v1/auth/nowhere", "/sapi/v1/nowhere", "/oauth/nowhere"])
+  for (const path of [
+    "/api/v1/nowhere",
+    "/api/v1/auth/nowhere",
+    "/sapi/v1/nowhere",
+    "/oauth/nowhere",
+    "/smp/a/b/c",
+    "/as4",
+  ])
     expect([path, await asked(publicUrl + path, browser)]).toEqual([path, [404, "JSON"]]);
   expect(await asked(`${adminUrl}/`, browser)).toEqual([404, "There is no such page."]);
   expect(await asked(`${adminUrl}/admin/nowhere`, browser)).toEqual([404, "JSON"]);
