@@ -1,9 +1,19 @@
 /** What the workflows of the repository do: releases run in somebody else's machine, so their words are checked here. */
-import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, test } from "vitest";
+import { delimiter, dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 
 import { ROOT } from "../support/sources.js";
@@ -92,4 +102,71 @@ test("a checkout cannot be published by mistake, and the release lifts that and 
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+/** Looked for and never run. */
+const LOOKED_FOR = ["nats-server", "chromium-headless-shell", "promtool", "java", "mvn", "apt-get", "apt-cache"];
+const REPORT = JSON.stringify({ testResults: [], numPassedTests: 1, numFailedTests: 0, numPendingTests: 0 });
+const PARTS = JSON.stringify({ bomFormat: "CycloneDX", components: Array.from({ length: 20 }, () => 0) });
+/** Fails at the command that $FAILS names; the tests wait until the build beside them runs. */
+const NPM = `
+for word in "$@"; do case "$word" in --outputFile=*) echo '${REPORT}' >"\${word#*=}" ;; esac; done
+case "$*" in *sbom*) echo '${PARTS}' ;; test*) cat "$HOME/building" >"$HOME/built" ;; esac
+case "$*" in "$FAILS"*) exit 1 ;; esac
+`;
+/** Nothing takes a second; what would never end holds the worker. */
+const PATIENCE_MS = 60_000;
+
+describe("the script of continuous integration, with programs that only say how they end", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "kurier-ci-"));
+    cpSync(join(ROOT, ".ci/run"), join(folder, "checkout/.ci/run"));
+    mkdirSync(join(folder, "bin"));
+    spawnSync("mkfifo", [join(folder, "building")]);
+    program("npm", NPM);
+    program("php", "echo curl");
+    for (const name of LOOKED_FOR) program(name, "");
+  });
+  afterEach(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  function program(name: string, text: string): void {
+    const path = join(folder, "bin", name);
+    writeFileSync(path, `#!/bin/sh\n${text}\n`);
+    chmodSync(path, 0o755);
+  }
+  /** @param fails  the command of npm that fails @param build  what the build beside the tests does then */
+  function ci(fails: string, build = ""): number | null {
+    program("npx", `echo $$ >"$HOME/building"\n${build}`);
+    const PATH = [join(folder, "bin"), dirname(process.execPath), "/usr/bin", "/bin"].join(delimiter);
+    const env = { PATH, HOME: folder, TMPDIR: folder, FAILS: fails };
+    return spawnSync(join(folder, "checkout/.ci/run"), { env, stdio: "ignore", timeout: PATIENCE_MS }).status;
+  }
+
+  test("continuous integration is green when nothing fails, also where the build beside the tests does", () => {
+    expect([ci("nothing"), ci("nothing", "exit 1")]).toEqual([0, 0]);
+  });
+
+  test.each([
+    "test",
+    "run -s format:check",
+    "run -s lint",
+    "run -s env:check",
+    "run -s licences",
+    "run -s test:interop",
+  ])("continuous integration is red when npm %s fails", (command) => {
+    expect(ci(command)).toBe(1);
+  });
+
+  test("the build beside the tests does not outlive continuous integration", () => {
+    expect(ci("test", "exec sleep 600")).toBe(1);
+    const building = Number(readFileSync(join(folder, "built"), "utf8"));
+    try {
+      expect(() => process.kill(building, 0)).toThrow("ESRCH");
+    } finally {
+      spawnSync("kill", [String(building)]);
+    }
+  });
 });
