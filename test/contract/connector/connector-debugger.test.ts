@@ -105,6 +105,7 @@ describe.each(serverForms)("the %s form", (form) => {
         ["?status=FAILED", [second]],
         ["?status=PENDING", []],
         ["?customerRef=K-2", [second]],
+        ["?customerRef=+K-2%C2%A0", [second]],
         ["?customerRef=K-3", []],
         ["?type=document.failed", [first]],
         ["?test=true", [second, first]],
