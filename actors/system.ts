@@ -15,6 +15,7 @@ import type { Log } from "../engine/base/log.js";
 import { ownTurn } from "../engine/base/memory/turns.js";
 import type { Metrics } from "../engine/base/metrics.js";
 import { openSpan, withinSpan } from "../engine/base/tracing/tracing.js";
+import { KeyMissing } from "../engine/storage/sealer.js";
 import { isPassing } from "../engine/storage/sql.js";
 
 /** What an actor kind is asked and what it answers, by command name. */
@@ -215,8 +216,9 @@ export function startActors(ports: {
         } catch (error) {
           if (!(error instanceof Refusal)) {
             entry.cache = kind.start(key);
-            // A database that is busy or away is no fault of ours: whoever asked says what becomes of it.
-            if (!isPassing(error)) {
+            // A database that is busy or away, or a key that this node lacks, is no fault of ours: whoever asked says
+            // what becomes of it.
+            if (!isPassing(error) && !(error instanceof KeyMissing)) {
               metrics.count("actor_crashes_total", { kind: kind.name });
               log.error("actor.crashed", { actor: kind.name, ...errorFields(error) });
             }

@@ -138,7 +138,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   const isReady = async (): Promise<boolean> => stage === "serving" && isServable();
   const drainReadiness_ms =
     options.drainReadiness_ms ?? (config.ENVIRONMENT === "production" ? LIMITS.drain_readiness_ms : 0);
-  const orKeyless = keylessTold(base);
+  const orKeyless = keylessTold(base, parts.sql);
   const ports: PipelinePorts = {
     ...createAuthPorts(parts.identity, adminToken),
     mayReceive: parts.mayReceive,

@@ -18,7 +18,7 @@ import type { DeliveryChain } from "../../storage/events/fan-out.js";
 import { disableSubscription } from "../../storage/events/subscriptions.js";
 import { giveBack } from "../../storage/events/unopened.js";
 import type { OnGivenBack } from "../../storage/events/unopened.js";
-import { KeyMissing } from "../../storage/sealer.js";
+import { isKeyOfOthers } from "../../storage/keyring/facts.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { isPassing } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
@@ -299,7 +299,8 @@ function observe({ metrics, clock }: AttemptPorts, chain: DeliveryChain, ends: E
 
 /**
  * Gives back a delivery whose secret does not open here: another process, or this one when it has the key, makes it.
- * Kept until its lease is freed it would be claimed again and again, and end as one that was cut off too often.
+ * Kept until its lease is freed it would be claimed again and again, and end as one that was cut off too often, as one
+ * does whose secret lies under a key of nobody.
  */
 async function leaveToOthers({ sql, owner, log, onGivenBack }: AttemptPorts, delivery: ClaimedDelivery): Promise<void> {
   try {
@@ -315,7 +316,7 @@ async function leaveToOthers({ sql, owner, log, onGivenBack }: AttemptPorts, del
  * event ids.
  */
 export async function attemptDelivery(ports: AttemptPorts, ...chain: DeliveryChain): Promise<WrittenEnds | undefined> {
-  const { metrics, log } = ports;
+  const { sql, metrics, log } = ports;
   const [{ subscriptionId }] = chain;
   try {
     const made = await attemptedInARow(ports, chain);
@@ -332,7 +333,7 @@ export async function attemptDelivery(ports: AttemptPorts, ...chain: DeliveryCha
     if (gone || settled.failing) await disable(ports, chain[0], gone ? "gone" : "failing");
     return { end: ends[0], freed: settled.freed || ends.some(({ wait_ms }) => wait_ms === 0) };
   } catch (error) {
-    if (error instanceof KeyMissing) await leaveToOthers(ports, chain[0]);
+    if (isKeyOfOthers(sql, error)) await leaveToOthers(ports, chain[0]);
     else log.warn("webhook.attempt_unwritten", { component: subscriptionId, ...errorFields(error) });
     return undefined;
   }

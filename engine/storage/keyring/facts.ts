@@ -125,6 +125,12 @@ function isOfOthers(sql: Sql, reader: FactsReader, keyId: string): boolean {
   return true;
 }
 
+/** Whether an error says that something lies under a key that others seal with and this process was not given. */
+export function isKeyOfOthers(sql: Sql, error: unknown): error is KeyMissing {
+  const reader = readers.get(sql);
+  return error instanceof KeyMissing && reader !== undefined && isOfOthers(sql, reader, error.keyId);
+}
+
 /**
  * What a sealed value says; `otherwise` where it does not open: a damaged row costs no other row of its page.
  * @throws KeyMissing where others have sealed it, under a key that this process was not given: it is whole, and what

@@ -11,8 +11,8 @@ import { openCounting } from "../../../engine/storage/reporting.js";
 import { hasMovedPayloads } from "../../../engine/storage/payloads/move.js";
 import { openPayloadStore, usePayloadStore } from "../../../engine/storage/payloads/payload-store.js";
 import type { PayloadStore } from "../../../engine/storage/payloads/payload-store.js";
+import { isKeyOfOthers } from "../../../engine/storage/keyring/facts.js";
 import type { OnUnopened } from "../../../engine/storage/keyring/facts.js";
-import { KeyMissing } from "../../../engine/storage/sealer.js";
 import type { Sealer } from "../../../engine/storage/sealer.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import type { Base, Database } from "../infrastructure.js";
@@ -63,10 +63,10 @@ export function unopenedTold({ log, clock, metrics }: Base): OnUnopened {
  * by node, is told to come again: another engine opens it, and so does this one when it has the key.
  * @returns what stands in the place of an error; any other error as it is
  */
-export function keylessTold({ log, clock }: Pick<Base, "log" | "clock">): (error: unknown) => unknown {
+export function keylessTold({ log, clock }: Pick<Base, "log" | "clock">, sql: Sql): (error: unknown) => unknown {
   const sampled = { log: oncePerSecond(log, clock) };
   return (error) => {
-    if (!(error instanceof KeyMissing)) return error;
+    if (!isKeyOfOthers(sql, error)) return error;
     sampled.log.error("storage.key_missing", { keyId: error.keyId });
     return temporary();
   };

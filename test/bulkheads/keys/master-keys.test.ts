@@ -353,6 +353,13 @@ describe("an engine whose master key is replaced", () => {
       expect((await listed(ahead)).json).toMatchObject({
         documents: [{ documentNumber: expect.any(String) as string }],
       });
+      // What lies under a key that is registered nowhere is damaged: it opens at no other node, and later neither.
+      await left.db.sql`update payload set key_id = ${idOf(C)} where document_id = ${documentId}`;
+      const damaged = await eventually("the key is known to be nobody's", async () => {
+        const answer = await asked(ahead);
+        return answer.status !== 503 && answer;
+      });
+      expect([damaged.status, damaged.json]).toMatchObject([500, { error: { retryable: false } }]);
     } finally {
       await ahead.stop();
       await left.stop();

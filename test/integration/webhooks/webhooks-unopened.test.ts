@@ -257,6 +257,7 @@ describe("of what lies under a master key that this process was not given", () =
     const own = await world.subscribe(open, hook("/in"));
     const told = await world.happen(open);
     await world.queue();
+    useFactsSealer(sql, lacking, () => undefined);
     const given: number[] = [];
     const ports = world.ports({ sealer: lacking, onGivenBack: (rows) => given.push(rows.length) });
     for (let round = 0; round <= LIMITS.webhook_begun_max; round += 1) {
@@ -271,6 +272,24 @@ describe("of what lies under a master key that this process was not given", () =
       (await world.states(own.id)).every(({ status }) => status === "SUCCESS"),
     );
     expect(arrived("/in")).toEqual([told]);
+  });
+
+  test("a delivery whose secret lies under a key of nobody is not given back for ever, and counts as one that was cut off", async () => {
+    const { sql } = world.db;
+    await world.subscribe(open, hook("/in"));
+    await world.happen(open);
+    await world.queue();
+    await sql`update webhook_subscription set secret_key_id = ${createSealer([Buffer.alloc(32, 8)]).keyId}`;
+    useFactsSealer(sql, lacking, () => undefined);
+    const ports = world.ports({ sealer: lacking });
+    await eventually("the key is known to be nobody's", async () => {
+      await world.passTime();
+      for (const claimed of await claimDeliveries(sql, OWNER, 64)) await attemptDelivery(ports, claimed);
+      const [kept] = await sql<{ owner: string | null; begun: number }[]>`
+        select lease_owner as owner, begun from webhook_delivery`;
+      return kept?.owner === OWNER && kept.begun === 1;
+    });
+    expect(arrived("/in")).toEqual([]);
   });
 
   test("a number that others have sealed is told by them, and one that lies under a key of nobody here is left out", async () => {

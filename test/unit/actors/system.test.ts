@@ -10,6 +10,7 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import { createLog, silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
 import type { Metrics } from "../../../engine/base/metrics.js";
+import { KeyMissing } from "../../../engine/storage/sealer.js";
 import { shortenLimits } from "../../support/engines/limits.js";
 import { eventually } from "../../support/eventually.js";
 
@@ -30,6 +31,7 @@ type Probe = {
   Fail: { readonly ask: { readonly secret: string }; readonly reply: never };
   Refuse: { readonly ask: null; readonly reply: never };
   Away: { readonly ask: null; readonly reply: never };
+  Keyless: { readonly ask: null; readonly reply: never };
   Count: { readonly ask: null; readonly reply: number };
   Forward: { readonly ask: Gate; readonly reply: string };
 };
@@ -59,6 +61,9 @@ const probe = (idle_ms = 60_000): ActorKind<Probe, { turns: number }> => ({
     },
     Away: () => {
       throw Object.assign(new Error("sorry, too many clients already"), { code: "53300", severity: "FATAL" });
+    },
+    Keyless: () => {
+      throw new KeyMissing("0123456789abcdef");
     },
     Count: (cache) => ({ reply: (cache.turns += 1) }),
     Forward: (_, held) => ({ forward: held.promise.then(() => "forwarded") }),
@@ -129,6 +134,13 @@ describe("failures", () => {
     await actors.ask(kind, "one", "Count", null);
     await expect(actors.ask(kind, "one", "Away", null)).rejects.toMatchObject({ code: "53300" });
     expect(await actors.ask(kind, "one", "Count", null)).toBe(1);
+    expect(lines).toEqual([]);
+    expect(await metrics.exposition()).toContain('kurier_actor_crashes_total{kind="document"} 0');
+  });
+
+  test("a key that this node lacks crashes no actor, either", async () => {
+    const kind = probe();
+    await expect(actors.ask(kind, "one", "Keyless", null)).rejects.toBeInstanceOf(KeyMissing);
     expect(lines).toEqual([]);
     expect(await metrics.exposition()).toContain('kurier_actor_crashes_total{kind="document"} 0');
   });
