@@ -135,7 +135,10 @@ export const IMPORT_LAW: readonly Area[] = [
     title: "actors",
     pattern: /^actors\//,
     may: ["base", "peppol", "events", "documents", "identity"],
-    files: [["engine/storage/sql.ts", "a turn whose version was stale is told by the error of storage"]],
+    files: [
+      ["engine/storage/sealer.ts", "a turn that lacks a key is told by the error of the sealer"],
+      ["engine/storage/sql.ts", "a turn whose version was stale is told by the error of storage"],
+    ],
   },
   {
     area: "routes",
