@@ -1,6 +1,7 @@
 // Goal: both forms of the streams keep the same promises. Method: one suite, run on Postgres and on a real nats-server.
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -529,9 +530,16 @@ describeNats("streams in JetStream", () => {
     // Secrets of the engine come by its environment.
     if (process.platform === "linux")
       expect(readFileSync(`/proc/${first.pid}/environ`, "utf8")).not.toContain("VITEST");
-    const orphan = first.pid;
+    // An orphan is one that nobody starts again: what its engine wrote for it is all that there is of that.
+    await first.stop();
+    const cwd = join(realpathSync(dataDir), "streams");
+    const orphan = spawn(program ?? "", ["-c", join(cwd, "nats.json")], { cwd, stdio: "ignore" });
+    const { pid = 0 } = orphan;
+    undo.push(() => void orphan.kill("SIGKILL"));
+    await eventually("the orphan is found", () => runningNatsServer(dataDir) === first.url);
     const second = await startNatsServer({ dataDir, program: program ?? "", log: silentLog });
     undo.push(() => second.stop());
-    await eventually("the first one is gone", () => !isRunning(orphan));
+    expect(isRunning(pid)).toBe(false);
+    expect(runningNatsServer(dataDir)).toBe(second.url);
   });
 });
