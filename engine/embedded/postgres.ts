@@ -263,8 +263,16 @@ const isInTheWay = (error: unknown): boolean =>
   ["ENOTEMPTY", "EEXIST", "ENOTDIR", "EBUSY"].includes(errorCode(error) ?? "");
 
 /** Whether a cluster was ever made. @throws what the system says where this user may not look: it is not none */
-const isMade = (directory: string): boolean =>
-  statSync(join(directory, "PG_VERSION"), { throwIfNoEntry: false }) !== undefined;
+function isMade(directory: string): boolean {
+  try {
+    statSync(join(directory, "PG_VERSION"));
+    return true;
+  } catch (error) {
+    // Asked not to throw, Node.js 24 keeps silent about a path through a file, too.
+    if (errorCode(error) === "ENOENT") return false;
+    throw error;
+  }
+}
 
 /** @throws EmbeddedError when the cluster was made by another major version */
 function checkVersion(directory: string, binaries: Binaries): void {
