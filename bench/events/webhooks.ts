@@ -121,8 +121,8 @@ async function arrived(receivers: Receivers, count: number): Promise<void> {
 }
 
 /**
- * The p99 of each second, of which the median: Postgres makes its plans anew when a table was analyzed, half a second
- * in which every event waits, and which phase that falls into is chance.
+ * The p99 of each second, of which the median: Postgres makes its plans anew when a table was analyzed, up to half
+ * a second in which every event waits, and which phase that falls into is chance.
  */
 function ofSeconds(arrivals: readonly Arrival[]): number {
   const seconds = new Map<number, number[]>();

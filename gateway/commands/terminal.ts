@@ -53,8 +53,11 @@ export const print = (line = ""): void => {
   stdout.write(`${line}\n`);
 };
 
-/** Words of others on one line: what would end it, move the cursor or turn the text round is a dot. */
-export const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, "·");
+/** What would end a line, move the cursor or turn the text round. */
+export const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** Words of others on one line, with a dot for each mark of UNSEEN. */
+export const plain = (text: string): string => text.replace(UNSEEN, "·");
 
 /** One line of a list on standard output, whose cells may be words of others. */
 export const printRow = (cells: readonly string[]): void => {

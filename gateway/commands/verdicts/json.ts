@@ -1,10 +1,12 @@
 /** JSON that a terminal shows and does not obey: its escapes are the same texts to whoever reads it. */
+import { UNSEEN } from "../terminal.js";
 
-/** Of these JSON escapes the first 32 alone; U+009B begins a command to a terminal as the escape character does. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
+/** Each of its units in UTF-16 by number. */
 const escaped = (mark: string): string =>
-  [...Array(mark.length).keys()].map((at) => `\\u${mark.charCodeAt(at).toString(16).padStart(4, "0")}`).join("");
+  mark
+    .split("")
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("");
 
-/** On one line, with what would move the cursor or turn the text round as its number. */
+/** On one line, with each mark of UNSEEN as its number; JSON itself writes only the first 32 of them so. */
 export const lineOfJson = (value: unknown): string => JSON.stringify(value).replace(UNSEEN, escaped);
