@@ -31,8 +31,9 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** What `rmSync` says of a folder in which something is mounted; Node.js 24 leaves the code empty. */
-const HELD: ReadonlySet<string | undefined> = new Set(["EBUSY", ""]);
+/** Whether `rmSync` has found something mounted in a folder, of which Node.js 24 leaves the code empty. */
+const isHeld = ({ code, message }: NodeJS.ErrnoException): boolean =>
+  code === "EBUSY" || (code === "" && message.includes("Device or resource busy"));
 
 /** Removes a folder, as far as the system lets go of it. */
 function removeFree(folder: string): void {
@@ -40,7 +41,7 @@ function removeFree(folder: string): void {
     rmSync(folder, { recursive: true, force: true });
   } catch (error) {
     // Something is mounted in it still: no reason to run no test.
-    if (!HELD.has((error as NodeJS.ErrnoException).code)) throw error;
+    if (!isHeld(error as NodeJS.ErrnoException)) throw error;
   }
 }
 

@@ -256,6 +256,16 @@ async function standingNow(
   }
 }
 
+/** An attempt behind others; undefined also where it fails on our side: what was taken is still to be written. */
+async function attemptedBehind(ports: AttemptPorts, claimed: ClaimedDelivery): Promise<Attempted | undefined> {
+  try {
+    return await attempted(ports, claimed);
+  } catch (error) {
+    ports.log.warn("webhook.attempt_unwritten", { component: claimed.subscriptionId, ...errorFields(error) });
+    return undefined;
+  }
+}
+
 /**
  * Makes an attempt at each delivery of a chain while the one before is taken at once. What waits behind is sent before
  * the end of the first is written, so that one statement writes all of them; a receiver that takes its time has each
@@ -274,7 +284,7 @@ async function attemptedInARow(
     const passed_ms = ports.clock.monotonic() - start;
     if (made.at(-1)?.end.status !== "SUCCESS" || passed_ms >= LIMITS.webhook_chain_ms) break;
     const standing = passed_ms < LIMITS.webhook_chain_fresh_ms ? claimed : await standingNow(ports, first, claimed);
-    const next = standing && (await attempted(ports, standing));
+    const next = standing && (await attemptedBehind(ports, standing));
     if (next === undefined) break;
     made.push(next);
   }

@@ -24,7 +24,7 @@ export interface AcceptBatches {
  * A place in a table of documents, in the first line of a context, in whatever language Postgres speaks: some name the
  * table first, French has `(0, 12)` and Korean `0,12`.
  */
-const PLACE_OF_DOCUMENT = /^(?=[^\n]*\b\d+, ?\d+\b)[^\n]*\bdocument/;
+const PLACE_OF_DOCUMENT = /^(?=\d+,\d+ |[^\n]*\(\d+, ?\d+\))[^\n]*\bdocument/;
 
 /**
  * Whether a concurrent request of the same tenant was waited for. Whoever waits for a table as a whole, as where an

@@ -128,7 +128,7 @@ function isOfOthers(sql: Sql, reader: FactsReader, keyId: string): boolean {
 /** Whether an error says that something lies under a key that others seal with and this process was not given. */
 export function isKeyOfOthers(sql: Sql, error: unknown): error is KeyMissing {
   const reader = readers.get(sql);
-  return error instanceof KeyMissing && reader !== undefined && isOfOthers(sql, reader, error.keyId);
+  return error instanceof KeyMissing && (reader === undefined || isOfOthers(sql, reader, error.keyId));
 }
 
 /**
@@ -144,7 +144,7 @@ export function openedOr<T>(sql: Sql, id: string, open: (sealer: Sealer) => T, o
   } catch (error) {
     // Keys that are away for a moment are no fault of the row, and those of an erased firm are meant to be.
     if (error instanceof Refusal) throw error;
-    if (error instanceof KeyMissing && isOfOthers(sql, reader, error.keyId)) throw error;
+    if (isKeyOfOthers(sql, error)) throw error;
     if (!(error instanceof FirmKeyGone)) reader.onUnopened(id, error);
     return otherwise;
   }

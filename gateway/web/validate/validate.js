@@ -137,16 +137,18 @@ const check = async (given) => {
   if (isAnother) byId("result").hidden = true;
   const hadFocus = document.activeElement === byId("check");
   byId("check").disabled = true;
-  const mayAsk = setTimeout(() => {
-    if (!signal.aborted) byId("check").disabled = false;
-  }, AGAIN_MS);
+  const free = () => {
+    if (signal.aborted) return;
+    byId("check").disabled = false;
+    // The keyboard leaves what cannot be pressed; whoever has not gone on meanwhile is where they were.
+    if (hadFocus && document.activeElement === document.body) byId("check").focus({ preventScroll: true });
+  };
+  const mayAsk = setTimeout(free, AGAIN_MS);
   say(text().checking);
   const { judged, sentence = "", isGone = false } = await judge(given, signal);
   clearTimeout(mayAsk);
   if (signal.aborted) return;
-  byId("check").disabled = false;
-  // The keyboard leaves what cannot be pressed; whoever has not gone on meanwhile is where they were.
-  if (hadFocus && document.activeElement === document.body) byId("check").focus({ preventScroll: true });
+  free();
   say(sentence);
   if (isGone) {
     byId("file").value = "";

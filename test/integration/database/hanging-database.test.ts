@@ -85,7 +85,7 @@ test("where a lock holds every acceptance, the last of those who wait is told 50
     Array.from({ length: 8 }, () => batches.accept(newDocumentRow(firmId, SENDER))),
   );
   await holder.commit();
-  // They are accepted all the same: the next lock must not find them waiting, with the one that it is held against.
+  // Those that nobody waits for any more are over, or under way: the next lock must not find them waiting.
   await createAcceptBatches(db.sql).accept(newDocumentRow(firmId, SENDER));
   expect(told.map((one) => (one.status === "rejected" ? one.reason : one.value))).toEqual(
     told.map(() => expect.objectContaining({ reason: "TEMPORARY" })),

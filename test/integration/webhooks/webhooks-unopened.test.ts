@@ -274,6 +274,20 @@ describe("of what lies under a master key that this process was not given", () =
     expect(arrived("/in")).toEqual([told]);
   });
 
+  test("what a receiver has taken is written, also where a delivery behind it is signed by a secret that others have sealed", async () => {
+    const { sql } = world.db;
+    const own = await world.subscribe(open, hook("/in"));
+    await world.happen(open);
+    await world.happen(open);
+    await world.queue();
+    const [first, second] = await claimDeliveries(sql, OWNER, 64);
+    if (first === undefined || second === undefined) throw new Error("there are not two");
+    await attemptDelivery(world.ports(), first, { ...second, secretKeyId: lacking.keyId });
+    const ended = (await world.states(own.id)).map(({ status }) => status === "SUCCESS").sort();
+    expect(ended).toEqual([false, true]);
+    expect(arrived("/in")).toEqual([first.eventId]);
+  });
+
   test("a delivery whose secret lies under a key of nobody is not given back for ever, and counts as one that was cut off", async () => {
     const { sql } = world.db;
     await world.subscribe(open, hook("/in"));
