@@ -120,25 +120,23 @@ async function arrived(receivers: Receivers, count: number): Promise<void> {
   }
 }
 
+/** So many of the seconds count. */
+const SECONDS_SHARE = 0.85;
+
 /**
- * The p99 of each second, of which the median: Postgres makes its plans anew when a table was analyzed, up to half
- * a second in which every event waits, and which phase that falls into is chance.
+ * The longest wait of each second, but for the worst seconds: Postgres makes its plans anew when a table was analyzed,
+ * up to half a second in which every event waits, and which phase that falls into is chance. What comes every few
+ * seconds, as the answers of the slow receiver do, still counts.
  */
 function ofSeconds(arrivals: readonly Arrival[]): number {
-  const seconds = new Map<number, number[]>();
+  const longest = new Map<number, number>();
   for (const { happened, wait_ms } of arrivals) {
     const second = Math.floor(happened / 1_000);
-    seconds.set(second, [...(seconds.get(second) ?? []), wait_ms]);
+    longest.set(second, Math.max(longest.get(second) ?? 0, wait_ms));
   }
-  const each = [...seconds.values()].map((waits) =>
-    percentile(
-      waits.sort((a, b) => a - b),
-      0.99,
-    ),
-  );
   return percentile(
-    each.sort((a, b) => a - b),
-    0.5,
+    [...longest.values()].sort((a, b) => a - b),
+    SECONDS_SHARE,
   );
 }
 
@@ -146,7 +144,7 @@ interface Waits {
   readonly p50_ms: number;
   readonly p99_ms: number;
   /** See `ofSeconds`. */
-  readonly second_p99_ms: number;
+  readonly second_ms: number;
   readonly count: number;
 }
 
@@ -180,7 +178,7 @@ async function waits(
   return {
     p50_ms: percentile(sorted, 0.5),
     p99_ms: percentile(sorted, 0.99),
-    second_p99_ms: ofSeconds(mine()),
+    second_ms: ofSeconds(mine()),
     count: sorted.length,
   };
 }
@@ -259,10 +257,16 @@ async function measure(engine: BenchEngine, receivers: Receivers, options: Bench
       note: `${beside.count} events of good endpoints`,
     },
     {
-      name: "p99 of a second beside them ÷ alone",
-      value: beside.second_p99_ms / alone.second_p99_ms,
+      name: "p99 beside them ÷ alone",
+      value: beside.p99_ms / alone.p99_ms,
       unit: "ratio",
-      note: "the median of all seconds; at most 1.2 is the goal",
+      note: "at most 1.2 is the goal",
+    },
+    {
+      name: "longest wait of a second beside them ÷ alone",
+      value: beside.second_ms / alone.second_ms,
+      unit: "ratio",
+      note: `of ${SECONDS_SHARE * 100} % of all seconds; at most 1.2 is the goal`,
     },
   ];
 }

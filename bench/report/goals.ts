@@ -118,7 +118,10 @@ export const BENCH_GOALS: readonly BenchGoals[] = [
     bench: "webhooks",
     asks: "10,000 events to 100 receivers, one dead, one slow",
     against: "the same with good receivers alone",
-    goals: [atMost("p99 of a second beside them ÷ alone", 1.2, "×")],
+    goals: [
+      atMost("p99 beside them ÷ alone", 1.2, "×"),
+      atMost("longest wait of a second beside them ÷ alone", 1.2, "×"),
+    ],
   },
   {
     bench: "fairness",
