@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { isoInstant, systemClock } from "../engine/base/clock.js";
 import { machineTime, processorInfo, processorName, stolenShare } from "./cpu.js";
-import { readKept } from "./report/kept.js";
+import { fullNames, readKept } from "./report/kept.js";
 import type { PastRun } from "./report/kept.js";
 
 /** Runs that a file keeps beside the last one: enough to see how far they lie apart. */
@@ -92,8 +92,12 @@ const median = (values: readonly number[]): number => {
 export function acrossRuns(runs: readonly (readonly Figure[])[]): readonly Figure[] {
   const [first = []] = runs;
   if (runs.length < 2) return first;
-  return first.map(({ name }) => {
-    const same = runs.flatMap((run) => run.filter((figure) => figure.name === name));
+  const named = runs.map((run) => {
+    const names = fullNames(run.map(({ name }) => name));
+    return new Map(run.map((figure, at) => [names[at], figure]));
+  });
+  return fullNames(first.map(({ name }) => name)).map((name) => {
+    const same = named.flatMap((run) => run.get(name) ?? []);
     const values = same.map(({ value }) => value);
     const middle = [...same].sort((left, right) => left.value - right.value)[Math.floor(same.length / 2)];
     if (middle === undefined) throw new Error(`no run has the figure ${name}`);

@@ -20,14 +20,19 @@ const keptFigure = z.object({
   note: z.string().optional(),
 });
 
-/** A figure whose name is indented belongs to the one above it, and has its name before its own. */
-function withOwners(figures: readonly z.infer<typeof keptFigure>[]): z.infer<typeof keptFigure>[] {
+/** What figures are called in full: one whose name is indented belongs to the one above it, and has its name first. */
+export function fullNames(names: readonly string[]): string[] {
   let owner = "";
-  return figures.map((figure) => {
-    const indented = figure.name.startsWith(" ");
-    if (!indented) owner = figure.name;
-    return indented ? { ...figure, name: `${owner}: ${figure.name.trim()}` } : figure;
+  return names.map((name) => {
+    const indented = name.startsWith(" ");
+    if (!indented) owner = name;
+    return indented ? `${owner}: ${name.trim()}` : name;
   });
+}
+
+function withOwners(figures: readonly z.infer<typeof keptFigure>[]): z.infer<typeof keptFigure>[] {
+  const names = fullNames(figures.map(({ name }) => name));
+  return figures.map((figure, at) => ({ ...figure, name: names[at] ?? figure.name }));
 }
 
 const machine = z.object({ cpu: z.string(), cores: z.number(), memory_gb: z.number() });

@@ -38,6 +38,17 @@ test("an even number of runs has its median between the two in the middle", () =
   expect(drains?.value).toBe(220);
 });
 
+test("figures that are called the same under different owners are each told by their own runs", () => {
+  const lines = (two: number, twenty: number): readonly Figure[] => [
+    { name: "2 lines", value: 1, unit: "ms" },
+    { name: "  libxml2-wasm", value: two, unit: "ms" },
+    { name: "20 lines", value: 2, unit: "ms" },
+    { name: "  libxml2-wasm", value: twenty, unit: "ms" },
+  ];
+  const [, two, , twenty] = acrossRuns([lines(1, 8), lines(3, 9), lines(2, 7)]);
+  expect([two?.runs, two?.value, twenty?.runs, twenty?.value]).toEqual([[1, 3, 2], 2, [8, 9, 7], 8]);
+});
+
 test("a single run is told as it is", () => {
   const only = run(200, 0.2, 0);
   expect(acrossRuns([only])).toBe(only);
