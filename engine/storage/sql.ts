@@ -7,8 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import postgres from "postgres";
 
 import type { Clock } from "../base/clock.js";
-import { errorCode, temporary } from "../base/errors.js";
-import type { Refusal } from "../base/errors.js";
+import { errorCode, Refusal, temporary } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import { tracedStatements } from "../base/tracing/statements.js";
 import { arrayTypes } from "./driver/array-types.js";
@@ -279,6 +278,13 @@ export async function orTemporary<T>(statement: PromiseLike<T>): Promise<T> {
     if (isPassing(error)) throw passed(error);
     throw error;
   }
+}
+
+/** What a statement finds, awaited as by `orTemporary`; what finds nothing is the refusal NOT_FOUND. */
+export async function orNotFound<T>(statement: PromiseLike<T | undefined>): Promise<T> {
+  const found = await orTemporary(statement);
+  if (found === undefined) throw new Refusal("NOT_FOUND");
+  return found;
 }
 
 /**

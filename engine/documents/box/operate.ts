@@ -13,7 +13,7 @@ import { findBoxItem } from "../../storage/box/items.js";
 import type { BoxItemRow } from "../../storage/box/items.js";
 import { moveBoxItem } from "../../storage/box/moves.js";
 import type { AuditStamp } from "../../storage/identity/audit.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 
 /** One operation on one item. */
@@ -133,8 +133,7 @@ export async function operate(ports: OperatePorts, step: BoxStep): Promise<Claim
   const { operation, firmId, id, integratorId, scheduledFor } = step;
   refuseSchedule(scheduledFor, step.receivedAt);
   for (let tries = 0; tries < LIMITS.stale_version_retries; tries += 1) {
-    const item = await orTemporary(findBoxItem(sql, firmId, id));
-    if (item === undefined) throw new Refusal("NOT_FOUND");
+    const item = await orNotFound(findBoxItem(sql, firmId, id));
     const to = nextState(item, operation);
     if (isDone(item, step)) return undefined;
     const isMoved = await orTemporary(

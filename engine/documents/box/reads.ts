@@ -1,7 +1,6 @@
 /** Items as clients read them. @source spec/shapes.md, section 2 */
 import { isoInstant } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
-import { Refusal } from "../../base/errors.js";
 import type { BoxItemId, FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { BoxEvent, BoxState } from "../../lifecycle/box.js";
@@ -11,7 +10,7 @@ import type { BoxAttemptRow, BoxItemRow, BoxQuery, BoxTimelineRow } from "../../
 import { markShown } from "../../storage/documents/received.js";
 import type { ActorType } from "../../storage/identity/audit.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Json, Sql } from "../../storage/sql.js";
 import { metadataContext } from "./create.js";
 import { BOX_KEPT } from "./retention.js";
@@ -202,11 +201,8 @@ export async function readBoxItems(
 }
 
 /** The row of one item. @throws Refusal NOT_FOUND, TEMPORARY */
-async function boxRow(sql: Sql, firmId: FirmId, id: BoxItemId): Promise<BoxItemRow> {
-  const row = await orTemporary(findBoxItem(sql, firmId, id));
-  if (row === undefined) throw new Refusal("NOT_FOUND");
-  return row;
-}
+const boxRow = (sql: Sql, firmId: FirmId, id: BoxItemId): Promise<BoxItemRow> =>
+  orNotFound(findBoxItem(sql, firmId, id));
 
 /** One item as a list shows it. @throws Refusal NOT_FOUND, TEMPORARY */
 export async function readBoxItem(sql: Sql, firmId: FirmId, id: BoxItemId): Promise<BoxItem> {

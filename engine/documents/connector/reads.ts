@@ -16,7 +16,7 @@ import { findPayloadBytes, findSealedPayload } from "../../storage/payloads/find
 import { openPayload } from "../../storage/payloads/payloads.js";
 import { sha256InSlices } from "../../base/memory/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import type { DocumentSummary, DocumentWorkers } from "../accept/validators.js";
 import { kindOf, patternOf } from "../reads/kinds.js";
@@ -79,8 +79,7 @@ type PayloadPorts = Pick<ConnectorReadPorts, "sql" | "sealer">;
 
 /** The exact bytes. @throws Refusal NOT_FOUND, TEMPORARY */
 export async function payloadOf({ sql, sealer }: PayloadPorts, firmId: FirmId, id: string): Promise<Buffer> {
-  const stored = await orTemporary(findSealedPayload(sql, firmId, id));
-  if (stored === undefined) throw new Refusal("NOT_FOUND");
+  const stored = await orNotFound(findSealedPayload(sql, firmId, id));
   const payload = await openPayload(sealer, id, stored.keyId, stored.sealed);
   if ((await sha256InSlices(payload)) !== stored.sha256) throw new Error("the stored payload differs from its digest");
   return payload;
@@ -178,8 +177,7 @@ export async function readConnectorDocument(
   { isShown = true, gone }: ConnectorGiving = {},
 ): Promise<ConnectorDocument> {
   const shownAt = isShown ? ports.clock.now() : undefined;
-  const row = await orTemporary(findConnectorDocument(ports.sql, customer.firmId, { id, shownAt }));
-  if (row === undefined) throw new Refusal("NOT_FOUND");
+  const row = await orNotFound(findConnectorDocument(ports.sql, customer.firmId, { id, shownAt }));
   return shownOf(ports, customer, row, gone);
 }
 
@@ -191,8 +189,7 @@ export async function readConnectorUbl(
   { isShown = true }: Giving = {},
 ): Promise<Buffer> {
   const shownAt = isShown ? ports.clock.now() : undefined;
-  const row = await orTemporary(findConnectorDocument(ports.sql, firmId, { id, shownAt }));
-  if (row === undefined) throw new Refusal("NOT_FOUND");
+  await orNotFound(findConnectorDocument(ports.sql, firmId, { id, shownAt }));
   return payloadOf(ports, firmId, id);
 }
 

@@ -1,9 +1,8 @@
 /** What proves a document's way, and what support needs of it, in the Connector's words and with its own links. */
-import { Refusal } from "../../base/errors.js";
 import { connectorState } from "../../lifecycle/connector.js";
 import type { ConnectorState } from "../../lifecycle/connector.js";
 import { findConnectorStanding } from "../../storage/documents/connector.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound } from "../../storage/sql.js";
 import { readDocumentEvidence } from "../reads/evidence.js";
 import { readSupportPacket } from "../reads/support-packet.js";
 import type { Customer } from "./reads.js";
@@ -14,9 +13,7 @@ type Evidence = Awaited<ReturnType<typeof readDocumentEvidence>>;
 
 /** The state of a document that the firm may see. @throws Refusal NOT_FOUND, TEMPORARY */
 async function stateOf({ sql }: Pick<EvidencePorts, "sql">, { firmId }: Customer, id: string): Promise<ConnectorState> {
-  const standing = await orTemporary(findConnectorStanding(sql, firmId, id));
-  if (standing === undefined) throw new Refusal("NOT_FOUND");
-  return connectorState(standing);
+  return connectorState(await orNotFound(findConnectorStanding(sql, firmId, id)));
 }
 
 /** A key for the Connector reads no other interface: it is led to nothing there. */

@@ -14,7 +14,7 @@ import { cancelHeld, deleteCancelled, endHeld, findStaged, sendHeld } from "../.
 import type { StagingEnd, HeldMove, StagedRow } from "../../storage/documents/staged.js";
 import type { AuditStamp } from "../../storage/identity/audit.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { preflight } from "../accept/preflight.js";
 import type { PreflightPorts } from "../accept/preflight.js";
@@ -106,8 +106,7 @@ const MOVES: Readonly<
 export async function operateStaged(ports: StagedPorts, step: StagedStep): Promise<{ readonly replayed: boolean }> {
   const { operation, firmId, id, integratorId, audit } = step;
   for (let tries = 0; tries < LIMITS.stale_version_retries; tries += 1) {
-    const row = await orTemporary(findStaged(ports.sql, firmId, id));
-    if (row === undefined) throw new Refusal("NOT_FOUND");
+    const row = await orNotFound(findStaged(ports.sql, firmId, id));
     const to = stagedMove(row.staged, operation);
     if (to === undefined)
       throw new Refusal("DOCUMENT_STATE", [

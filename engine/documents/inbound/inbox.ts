@@ -20,7 +20,7 @@ import type {
 import { openPayload } from "../../storage/payloads/payloads.js";
 import { sha256InSlices } from "../../base/memory/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 
 interface InboxPage {
@@ -78,16 +78,12 @@ export interface Acknowledged {
  * Marks a received document as processed. Idempotent: a second time answers the first time's instant and reference.
  * @throws Refusal NOT_FOUND; TEMPORARY
  */
-export async function acknowledge(
-  ports: { readonly sql: Sql; readonly clock: Clock },
+export const acknowledge = (
+  { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
   reader: Reader,
   { id, reference }: Acknowledged,
-): Promise<Acknowledgement> {
-  const now = ports.clock.now();
-  const done = await orTemporary(acknowledgeReceived(ports.sql, { ...mailboxOf(reader), id, now, reference }));
-  if (done === undefined) throw new Refusal("NOT_FOUND");
-  return done;
-}
+): Promise<Acknowledgement> =>
+  orNotFound(acknowledgeReceived(sql, { ...mailboxOf(reader), id, now: clock.now(), reference }));
 
 interface Asked {
   readonly query: InboxQuery;
@@ -182,8 +178,7 @@ export function createInbox(ports: {
       };
     },
     read: async (reader, id, { isShown = true } = {}) => {
-      const found = await orTemporary(findReceived(sql, mailboxOf(reader), id));
-      if (found === undefined) throw new Refusal("NOT_FOUND");
+      const found = await orNotFound(findReceived(sql, mailboxOf(reader), id));
       const { payloadSha256, payloadKeyId, payloadSealed, isNew, ...document } = found;
       const payload = await openPayload(sealer, id, payloadKeyId, payloadSealed);
       if ((await sha256InSlices(payload)) !== payloadSha256)

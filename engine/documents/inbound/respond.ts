@@ -21,7 +21,7 @@ import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { addServiceMessage, listServiceMessages } from "../../storage/documents/service-messages.js";
 import type { ServiceMessageRow } from "../../storage/documents/service-messages.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import type { DocumentFacts, Validators } from "../accept/facts.js";
 import { newServiceMessage } from "../provider.js";
@@ -84,8 +84,7 @@ const nameOf = (facts: DocumentFacts, participant: ParticipantId): string | unde
   ].find(({ endpoint }) => isSame(endpoint, participant))?.name;
 
 async function answered(ports: RespondPorts, request: RespondRequest, now: Instant): Promise<Answered> {
-  const document = await orTemporary(findAnswerable(ports.sql, request.firmId, request.documentId));
-  if (document === undefined) throw new Refusal("NOT_FOUND");
+  const document = await orNotFound(findAnswerable(ports.sql, request.firmId, request.documentId));
   const payload = await openPayload(ports.sealer, request.documentId, document.payloadKeyId, document.payloadSealed);
   const { facts } = await ports.validators.inspect(payload, {
     fairnessKey: `received/${request.firmId}`,

@@ -11,7 +11,7 @@ import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import { EvidenceStoreFailure } from "../../storage/evidence/store.js";
 import { findReceivedState } from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import type { ResponseReader } from "../accept/facts.js";
 import { readOwedMls, readReceivedMls } from "./evidence-mls.js";
@@ -59,8 +59,7 @@ async function factsOf(sql: Sql, firmId: FirmId, id: string): Promise<Facts> {
       deliveredAt: sent.deliveredAt,
       invoiceResponseStatus: sent.invoiceResponseStatus,
     };
-  const received = await orTemporary(findReceivedState(sql, firmId, id as ReceivedDocumentId));
-  if (received === undefined) throw new Refusal("NOT_FOUND");
+  const received = await orNotFound(findReceivedState(sql, firmId, id as ReceivedDocumentId));
   return {
     direction: "received",
     state: received.status,

@@ -7,7 +7,7 @@ import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import { findDocument, listDocumentEvents } from "../../storage/documents/documents.js";
 import type { DocumentRecord } from "../../storage/documents/documents.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound } from "../../storage/sql.js";
 import type { Json, Sql } from "../../storage/sql.js";
 
 /** @source spec/rulings.md, section 5, Status record */
@@ -58,11 +58,8 @@ export const statusRecord = (record: DocumentRecord): StatusRecord => ({
 });
 
 /** @throws Refusal NOT_FOUND for a document that is missing or of another firm; TEMPORARY */
-export async function readDocument(sql: Sql, firmId: FirmId, id: DocumentId): Promise<DocumentRecord> {
-  const record = await orTemporary(findDocument(sql, firmId, id));
-  if (record === undefined) throw new Refusal("NOT_FOUND");
-  return record;
-}
+export const readDocument = (sql: Sql, firmId: FirmId, id: DocumentId): Promise<DocumentRecord> =>
+  orNotFound(findDocument(sql, firmId, id));
 
 /** @source spec/rulings.md, section 5, Events record */
 export interface EventsRecord {
@@ -91,8 +88,7 @@ export async function readDocumentEvents(
     throw new Refusal("REQUEST_INVALID", [
       { field: "cursor", message: "Use nextCursor of this list as it was given, or start without cursor." },
     ]);
-  const rows = await orTemporary(listDocumentEvents(ports.sql, firmId, id, { after, limit: page.limit + 1 }));
-  if (rows === undefined) throw new Refusal("NOT_FOUND");
+  const rows = await orNotFound(listDocumentEvents(ports.sql, firmId, id, { after, limit: page.limit + 1 }));
   const shown = rows.slice(0, page.limit);
   const last = shown.at(-1);
   const hasMore = rows.length > page.limit;

@@ -1,14 +1,13 @@
 /** What a firm says of its own handling of a document: never of what the network did. */
 import { isoInstant } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
-import { Refusal } from "../../base/errors.js";
 import { newId, participantKey } from "../../base/ids.js";
 import type { FirmId, ParticipantId } from "../../base/ids.js";
 import { findDocumentOwner } from "../../storage/documents/firm-received.js";
 import type { DocumentOwner } from "../../storage/documents/firm-received.js";
 import { markDocument } from "../../storage/documents/marks.js";
 import type { MarkState } from "../../storage/documents/marks.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 
 export { MARK_STATES } from "../../storage/documents/marks.js";
@@ -37,11 +36,8 @@ export interface Marked {
 }
 
 /** Whose turn a change of a document is. @throws Refusal NOT_FOUND, TEMPORARY */
-export async function ownerOf(sql: Sql, firmId: FirmId, id: string): Promise<DocumentOwner> {
-  const owner = await orTemporary(findDocumentOwner(sql, firmId, id));
-  if (owner === undefined) throw new Refusal("NOT_FOUND");
-  return owner;
-}
+export const ownerOf = (sql: Sql, firmId: FirmId, id: string): Promise<DocumentOwner> =>
+  orNotFound(findDocumentOwner(sql, firmId, id));
 
 /** Marks a document; the first time stays, the newest note counts. @throws Refusal NOT_FOUND, TEMPORARY */
 export async function markOwned(
@@ -51,8 +47,7 @@ export async function markOwned(
 ): Promise<Marked> {
   const [key, now, eventId] = [participantKey(participantId), clock.now(), newId(clock)];
   const mark = { id, participantKey: key, firmId, state, note, now, eventId };
-  const done = await orTemporary(markDocument(sql, mark));
-  if (done === undefined) throw new Refusal("NOT_FOUND");
+  const done = await orNotFound(markDocument(sql, mark));
   return {
     documentId: id,
     state,

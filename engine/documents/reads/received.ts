@@ -14,7 +14,7 @@ import {
   pullReceived,
 } from "../../storage/documents/firm-received.js";
 import type { FirmReceived, ReadFirms } from "../../storage/documents/firm-received.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import type { Giving, Inbox } from "../inbound/inbox.js";
 import { kindOf, patternOf } from "./kinds.js";
@@ -129,8 +129,7 @@ async function readWhole(
   const { direction, participantId } = await ownerOf(sql, firmId, id);
   if (direction !== "inbound") throw new Refusal("NOT_FOUND");
   const { payload } = await inbox.read({ firmId, participantId }, id, giving);
-  const row = await orTemporary(findFirmReceived(sql, firmId, id));
-  if (row === undefined) throw new Refusal("NOT_FOUND");
+  const row = await orNotFound(findFirmReceived(sql, firmId, id));
   return { row, payload };
 }
 

@@ -21,7 +21,7 @@ import type {
 } from "../../storage/events/connector-deliveries.js";
 import type { DeliveryStatus } from "../../storage/events/deliveries.js";
 import { sha256Hex } from "../../storage/evidence/record.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { diagnosisOf, findingOf } from "./diagnosis.js";
 import { pushedEvent } from "./event.js";
@@ -131,8 +131,7 @@ function bodyOf(row: ConnectorDeliveryDetail) {
 
 /** One delivery with all its attempts. @throws Refusal NOT_FOUND, also for one of another account; TEMPORARY */
 export async function readConnectorDelivery(sql: Sql, integratorId: IntegratorId, id: string) {
-  const row = await orTemporary(findConnectorDelivery(sql, integratorId, id));
-  if (row === undefined) throw new Refusal("NOT_FOUND");
+  const row = await orNotFound(findConnectorDelivery(sql, integratorId, id));
   const attempts = await orTemporary(listAttempts(sql, [id]));
   const { payload, rawBody } = bodyOf(row);
   const last = attempts.at(-1);

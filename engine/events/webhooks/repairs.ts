@@ -3,7 +3,7 @@ import { Refusal } from "../../base/errors.js";
 import { newId } from "../../base/ids.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
 import { claimedTests, insertTests, repeatDelivery, resolveDelivery } from "../../storage/events/repairs.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { attemptDelivery } from "./attempt.js";
 import type { AttemptPorts } from "./attempt.js";
@@ -31,8 +31,7 @@ export interface Replayed {
  * TEMPORARY
  */
 export async function replayDelivery(sql: Sql, named: NamedDelivery): Promise<Replayed> {
-  const repeat = await orTemporary(repeatDelivery(sql, named.owner, named.id));
-  if (repeat === undefined) throw new Refusal("NOT_FOUND");
+  const repeat = await orNotFound(repeatDelivery(sql, named.owner, named.id));
   if (repeat.outcome === "inactive") throw new Refusal("WEBHOOK_INACTIVE");
   const { deliveryId, subscriptionId, eventId } = repeat;
   return { replayedFrom: named.id, deliveryId, webhookId: subscriptionId, webhookEventId: eventId };

@@ -21,7 +21,7 @@ import {
 } from "../../storage/events/subscriptions.js";
 import type { SealedSecret, SubscriptionOwner, SubscriptionRow } from "../../storage/events/subscriptions.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { judgeUrl } from "./addresses.js";
 import type { AddressPorts } from "./addresses.js";
@@ -136,9 +136,7 @@ export async function readSubscription(
   { sql }: Pick<SubscriptionPorts, "sql">,
   { owner, id }: NamedSubscription,
 ): Promise<ListedSubscription> {
-  const row = await orTemporary(findSubscription(sql, owner, id));
-  if (row === undefined) throw new Refusal("NOT_FOUND");
-  return listedOf(row);
+  return listedOf(await orNotFound(findSubscription(sql, owner, id)));
 }
 
 /** What changes; what is undefined stays. */

@@ -31,7 +31,7 @@ import type {
   OnboardingRelationship,
   OnboardingRow,
 } from "../../storage/identity/onboarding/requests.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { OPERATOR, stampOf } from "../audit.js";
 import type { Actor } from "../audit.js";
@@ -133,11 +133,8 @@ export function createOnboarding(ports: Ports): Onboarding {
   const requireOn = (): void => {
     if (!ports.isOn) throw new Refusal("PREVIEW_DISABLED");
   };
-  const find = async (id: OnboardingId, integratorId?: IntegratorId): Promise<OnboardingRequest> => {
-    const row = await orTemporary(findOnboarding(sql, id, integratorId));
-    if (row === undefined) throw new Refusal("NOT_FOUND");
-    return row;
-  };
+  const find = (id: OnboardingId, integratorId?: IntegratorId): Promise<OnboardingRequest> =>
+    orNotFound(findOnboarding(sql, id, integratorId));
   return {
     create: async (wish) => {
       requireOn();

@@ -31,7 +31,7 @@ import type {
   RelationshipMode,
   RequestedInterface,
 } from "../../storage/identity/consents.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { stampOf } from "../audit.js";
 import type { Actor } from "../audit.js";
@@ -194,9 +194,7 @@ export async function readOffer(
   integratorId: IntegratorId,
   id: string,
 ): Promise<ConsentOffer> {
-  const row = await orTemporary(findOffer(ports.sql, integratorId, id, ports.clock.now()));
-  if (row === undefined) throw new Refusal("NOT_FOUND");
-  return offerOf(row);
+  return offerOf(await orNotFound(findOffer(ports.sql, integratorId, id, ports.clock.now())));
 }
 
 /**

@@ -26,7 +26,7 @@ import type {
   FirmDocumentRow,
   PartnerFirmRow,
 } from "../../storage/identity/partner-firms.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { stampOf } from "../audit.js";
 import type { Actor } from "../audit.js";
@@ -95,8 +95,7 @@ export interface OwnFirm {
 
 /** The firm for which a caller acts. @throws Refusal NOT_FOUND, TEMPORARY */
 export async function readOwnFirm(sql: Sql, firmId: FirmId): Promise<OwnFirm> {
-  const firm = await orTemporary(findFirm(sql, firmId));
-  if (firm === undefined) throw new Refusal("NOT_FOUND");
+  const firm = await orNotFound(findFirm(sql, firmId));
   const { street, city, zip } = addressOf(firm);
   return {
     participant: firm.peppolId ?? undefined,
@@ -160,9 +159,7 @@ async function firmFor(ports: PartnerFirmPorts, caller: Caller, firmId: FirmId, 
   const scopes = bindingScopes(caller, binding, "enterprise", ports.environment);
   if (scopes === undefined) throw new Refusal("NOT_FOUND");
   if (!scopes.has(scope)) throw new Refusal("SCOPE_MISSING", [], { requiredScope: scope });
-  const firm = await orTemporary(findFirm(ports.sql, firmId));
-  if (firm === undefined) throw new Refusal("NOT_FOUND");
-  return firm;
+  return orNotFound(findFirm(ports.sql, firmId));
 }
 
 /** One firm. @throws Refusal NOT_FOUND, SCOPE_MISSING, TEMPORARY @source spec/rulings.md, section 8 */

@@ -29,7 +29,7 @@ import {
 } from "../../storage/identity/white-label.js";
 import type { SealedText, WhiteLabelCreation, WhiteLabelRow } from "../../storage/identity/white-label.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { OPERATOR, stampOf } from "../audit.js";
 import type { Actor } from "../audit.js";
@@ -174,8 +174,7 @@ const isPutOff = ({ status, errorCode }: WhiteLabelRow): boolean => status === "
 export async function untilEnded({ sql, clock }: WhiteLabelPorts, id: string): Promise<WhiteLabelRow> {
   const until = clock.monotonic() + LIMITS.white_label_wait_ms;
   for (;;) {
-    const row = await orTemporary(findWhiteLabel(sql, id, undefined));
-    if (row === undefined) throw new Refusal("NOT_FOUND");
+    const row = await orNotFound(findWhiteLabel(sql, id, undefined));
     if (ENDS.has(row.status) || isPutOff(row) || clock.monotonic() >= until) return row;
     await pause(LIMITS.white_label_poll_ms);
   }
@@ -299,8 +298,7 @@ async function bind(ports: WhiteLabelPorts, row: WhiteLabelRow): Promise<void> {
  */
 export async function releaseReview(ports: WhiteLabelPorts, id: string): Promise<WhiteLabelRow> {
   const { sql, registry, clock } = ports;
-  const row = await orTemporary(findWhiteLabel(sql, id, undefined));
-  if (row === undefined) throw new Refusal("NOT_FOUND");
+  const row = await orNotFound(findWhiteLabel(sql, id, undefined));
   if (row.status !== "manual_review") throw new Refusal("WHITE_LABEL_STATE");
   // Where nobody vouched, the registry was not asked, and whatever it has is not this operation's.
   const holder = row.errorCode === UNVOUCHED ? "nobody" : await registry.holderOf(row.participant);
@@ -336,8 +334,7 @@ const RELEASED: ReadonlySet<WhiteLabelState> = new Set(["succeeded", "released"]
  * @throws Refusal NOT_FOUND; WHITE_LABEL_STATE where the end of a review does not lead there; TEMPORARY
  */
 export async function finishRelease(ports: WhiteLabelPorts, id: string): Promise<WhiteLabelRow> {
-  const row = await orTemporary(findWhiteLabel(ports.sql, id, undefined));
-  if (row === undefined) throw new Refusal("NOT_FOUND");
+  const row = await orNotFound(findWhiteLabel(ports.sql, id, undefined));
   if (RELEASED.has(row.status)) return row;
   if (row.status !== "smp_succeeded") throw new Refusal("WHITE_LABEL_STATE");
   await bind(ports, row);

@@ -25,7 +25,7 @@ import type {
   WhiteLabelRow,
   WhiteLabelType,
 } from "../../storage/identity/white-label.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 
 export { listWhiteLabel, UNVOUCHED, WHITE_LABEL_TYPES } from "../../storage/identity/white-label.js";
@@ -111,9 +111,7 @@ export async function readWhiteLabelOperation(
   integratorId: IntegratorId,
   id: string,
 ): Promise<WhiteLabelOperation> {
-  const row = await orTemporary(findWhiteLabel(sql, id, integratorId));
-  if (row === undefined) throw new Refusal("NOT_FOUND");
-  return whiteLabelView(row);
+  return whiteLabelView(await orNotFound(findWhiteLabel(sql, id, integratorId)));
 }
 
 /** A participant as it is shown. @source spec/rulings.md, section 12; spec/shapes.md, section 8 */
@@ -146,9 +144,7 @@ export async function readWhiteLabelParticipant(
   integratorId: IntegratorId,
   id: string,
 ): Promise<WhiteLabelParticipant> {
-  const row = await orTemporary(findWhiteLabelParticipant(sql, integratorId, id));
-  if (row === undefined) throw new Refusal("NOT_FOUND");
-  return participantView(row);
+  return participantView(await orNotFound(findWhiteLabelParticipant(sql, integratorId, id)));
 }
 
 interface Asked {

@@ -6,7 +6,7 @@ import { timingSafeEqual } from "node:crypto";
 
 import { Refusal } from "../../base/errors.js";
 import { findWhiteLabel, UNVOUCHED, vouchWhiteLabel } from "../../storage/identity/white-label.js";
-import { orTemporary } from "../../storage/sql.js";
+import { orNotFound, orTemporary } from "../../storage/sql.js";
 import { OPERATOR, stampOf } from "../audit.js";
 import { sha256 } from "../tokens/secrets.js";
 import { operationContext } from "./operations.js";
@@ -29,8 +29,7 @@ export async function vouchFor(
   { sql, clock, sealer, environment }: WhiteLabelPorts,
   { id, token }: Vouching,
 ): Promise<void> {
-  const row = await orTemporary(findWhiteLabel(sql, id, undefined));
-  if (row === undefined) throw new Refusal("NOT_FOUND");
+  const row = await orNotFound(findWhiteLabel(sql, id, undefined));
   const { status, version, errorCode, secretKeyId, secretSealed } = row;
   if (status !== "manual_review" || errorCode !== UNVOUCHED || secretKeyId === null || secretSealed === null)
     throw new Refusal("WHITE_LABEL_STATE");

@@ -1,5 +1,4 @@
 /** Documents as the console reads them: by their id alone, and without a mark that they were read. */
-import { Refusal } from "../../../engine/base/errors.js";
 import type { DocumentId, ReceivedDocumentId } from "../../../engine/base/ids.js";
 import { viewPayload } from "../../../engine/documents/reads/view.js";
 import type { DocumentWorkers } from "../../../engine/documents/accept/validators.js";
@@ -7,7 +6,7 @@ import { findOperatorDocument, findOperatorReceived } from "../../../engine/stor
 import { findAnyPayload, findFindingsOf, listEvidenceOf } from "../../../engine/storage/operators/find.js";
 import { openPayload } from "../../../engine/storage/payloads/payloads.js";
 import type { Sealer } from "../../../engine/storage/sealer.js";
-import { orTemporary } from "../../../engine/storage/sql.js";
+import { orNotFound, orTemporary } from "../../../engine/storage/sql.js";
 import type { Json, Sql } from "../../../engine/storage/sql.js";
 import type { DocumentSheet } from "../../web/console/document.js";
 
@@ -70,8 +69,7 @@ const FAIRNESS_KEY = "operators";
 
 /** The page of an invoice or credit note. @throws Refusal NOT_FOUND, DOCUMENT_INVALID, TEMPORARY */
 export async function drawDocument({ sql, sealer, validators }: Ports, id: string): Promise<string> {
-  const payload = await orTemporary(findAnyPayload(sql, id));
-  if (payload === undefined) throw new Refusal("NOT_FOUND");
+  const payload = await orNotFound(findAnyPayload(sql, id));
   const bytes = await openPayload(sealer, id, payload.keyId, payload.sealed);
   const shown = await viewPayload(validators, bytes, { fairnessKey: FAIRNESS_KEY, language: "en", format: "html" });
   return Buffer.from(shown.bytes).toString("utf8");
