@@ -29,30 +29,28 @@ export const instant = z
   .transform((text) => Date.parse(text))
   .meta({ openapi: { type: "string", format: "date-time" } });
 
-/** A participant id in either form. */
-export const participant = z
-  .string()
-  .transform((value, context) => {
-    const parsed = parseParticipantId(value);
-    if (parsed === undefined)
-      context.addIssue({ code: "custom", message: "must be <scheme>:<id>, for example 0245:2020202020" });
+/** A text that a parser of the engine takes. @param words  what it must be, where it takes it not: `must be …` */
+export const parsedBy = <T extends string>(parse: (text: string) => T | undefined, words: string) =>
+  z.string().transform((text, context): T => {
+    const parsed = parse(text);
+    if (parsed === undefined) context.addIssue({ code: "custom", message: words });
     return parsed ?? z.NEVER;
-  })
-  .meta({ openapi: { type: "string", pattern: PARTICIPANT_FORMS.either.source } });
+  });
 
-/** The id of a path; what is none names nothing. @param parse  makes the engine's own kind of id of it */
-export const pathId = <Id extends string>(parse: (text: string) => Id | undefined) =>
-  z
-    .string()
-    .transform((value, context) => {
-      const parsed = parse(value);
-      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-      return parsed ?? z.NEVER;
-    })
-    .meta({ format: "uuid" });
+/** What a participant id must be that came in either form. */
+export const PARTICIPANT_WORDS = "must be <scheme>:<id>, for example 0245:2020202020";
+
+/** A participant id in either form. */
+export const participant = parsedBy(parseParticipantId, PARTICIPANT_WORDS).meta({
+  openapi: { type: "string", pattern: PARTICIPANT_FORMS.either.source },
+});
+
+/** An id; what is none names nothing in a path. @param parse  makes the engine's own kind of id of it */
+export const idBy = <Id extends string>(parse: (text: string) => Id | undefined) =>
+  parsedBy(parse, "must be a UUID").meta({ format: "uuid" });
 
 /** Any UUID. */
-export const uuid = pathId(parseUuid);
+export const uuid = idBy(parseUuid);
 
 /**
  * Of a member that takes any JSON: refuses a number that is another one than its text says, by its place. An infinite

@@ -28,6 +28,7 @@ import type {
   OperatorReceivedDetail,
   OperatorReceivedQuery,
 } from "../../engine/storage/documents/operations.js";
+import { idBy, parsedBy } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -186,13 +187,7 @@ const tenantRows = (ports: AdminPorts): readonly Route[] => [
     description: "What is not given stays as it is. A firm without icDph charges no tax.",
     errors: ["NOT_FOUND"],
     request: {
-      params: z.object({
-        firmId: z.string().transform((value, context): FirmId => {
-          const parsed = parseFirmId(value);
-          if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-          return parsed ?? z.NEVER;
-        }),
-      }),
+      params: z.object({ firmId: idBy(parseFirmId) }),
       body: z.strictObject({ name: tenantName.optional(), ...FIRM_FACTS }),
     },
     responses: { 200: { description: "The firm's id.", schema: json } },
@@ -236,14 +231,7 @@ const documentRows = (ports: AdminPorts): readonly Route[] => [
       query: z.object({
         direction: z.enum(["sent", "received"]).optional(),
         status: z.enum([...OUTBOUND_STATES, ...INBOUND_STATES]).optional(),
-        participant: z
-          .string()
-          .transform((value, context) => {
-            const parsed = parseParticipantId(value);
-            if (parsed === undefined) context.addIssue({ code: "custom", message: "must be <scheme>:<id>" });
-            return parsed === undefined ? z.NEVER : participantKey(parsed);
-          })
-          .optional(),
+        participant: parsedBy(parseParticipantId, "must be <scheme>:<id>").transform(participantKey).optional(),
         since: z.iso
           .datetime({ offset: true, abort: true })
           .refine(isStorable, "must lie in the years 1 to 9999")
@@ -272,13 +260,7 @@ const documentRows = (ports: AdminPorts): readonly Route[] => [
     description: `notApplied of a sent one: the Message Level Statuses and invoice responses about it that changed nothing, with the reason: the first ones of each, and in notAppliedCount how many there are, counted as far as ${LIMITS.statuses_ignored_counted_max}. signedElsewhere of a received one: its sender is a participant of ours, and another access point signed for it; peerSeat names that one.`,
     errors: ["NOT_FOUND"],
     request: {
-      params: z.object({
-        id: z.string().transform((value, context) => {
-          const parsed = parseDocumentId(value);
-          if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-          return parsed ?? z.NEVER;
-        }),
-      }),
+      params: z.object({ id: idBy(parseDocumentId) }),
     },
     responses: list("The document without its content."),
     handler: async ({ params }) => {
@@ -303,13 +285,7 @@ const heldRows = (ports: AdminPorts): readonly Route[] => [
     description: "From then on it is not rejected any more. 404 for a document that is not held.",
     errors: ["NOT_FOUND"],
     request: {
-      params: z.object({
-        id: z.string().transform((value, context) => {
-          const parsed = parseReceivedDocumentId(value);
-          if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-          return parsed ?? z.NEVER;
-        }),
-      }),
+      params: z.object({ id: idBy(parseReceivedDocumentId) }),
     },
     responses: list("The document's new state."),
     handler: async ({ params }) => {

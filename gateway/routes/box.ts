@@ -12,7 +12,7 @@ import { ACTOR_TYPES, actorOf } from "../../engine/identity/audit.js";
 import type { Actor } from "../../engine/identity/audit.js";
 import { BOX_EVENTS, BOX_STATES } from "../../engine/lifecycle/box.js";
 import { TIMELINE_KINDS } from "../../engine/lifecycle/document.js";
-import { isDateTime, refuseUnheld } from "../contract/query.js";
+import { idBy, isDateTime, refuseUnheld } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
@@ -41,16 +41,7 @@ const COMMON = {
   tag: "Box",
 } as const;
 
-const itemPath = z.object({
-  itemId: z
-    .string()
-    .transform((value, context) => {
-      const parsed = parseBoxItemId(value);
-      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-      return parsed ?? z.NEVER;
-    })
-    .meta({ openapi: { type: "string", format: "uuid" } }),
-});
+const itemPath = z.object({ itemId: idBy(parseBoxItemId) });
 
 const instantOut = z.iso.datetime().nullable();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);

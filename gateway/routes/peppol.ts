@@ -5,11 +5,11 @@
 import { z } from "zod";
 
 import type { Envelope, EvidenceRecordView } from "../../engine/documents/reads/evidence.js";
-import { parseUuid } from "../../engine/base/ids.js";
 import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { As4Receiver } from "../../engine/peppol/as4/receive.js";
 import { evidenceMembers, link } from "../../engine/documents/reads/evidence-shape.js";
+import { uuid } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
@@ -65,16 +65,7 @@ const COMMON = {
   tag: "Documents",
 } as const;
 
-const documentId = z.object({
-  id: z
-    .string()
-    .transform((value, context) => {
-      const parsed = parseUuid(value);
-      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-      return parsed ?? z.NEVER;
-    })
-    .meta({ format: "uuid" }),
-});
+const documentId = z.object({ id: uuid });
 
 const evidenceRecord = evidenceMembers.extend({ links: z.object({ self: link, envelope: link }) });
 

@@ -11,15 +11,11 @@ import { LIMITS } from "../../engine/base/limits.js";
 import type { Fate } from "../../engine/sandbox/fates.js";
 import { SAMPLE_KINDS } from "../../engine/sandbox/samples.js";
 import type { ConnectedPeers } from "../../engine/sandbox/sandbox.js";
+import { parsedBy } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
-const participant = z.string().transform((value, context) => {
-  const parsed = parseParticipantId(value);
-  if (parsed === undefined)
-    context.addIssue({ code: "custom", message: "must be a participant id such as 0245:2020202020" });
-  return parsed ?? z.NEVER;
-});
+const participant = parsedBy(parseParticipantId, "must be a participant id such as 0245:2020202020");
 
 interface SandboxAdminPorts extends Pick<ConnectedPeers, "send"> {
   readonly fates: ReadonlyMap<ParticipantId, Fate>;

@@ -7,15 +7,11 @@ import { z } from "zod";
 import { parseParticipantId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { ConnectedPeers } from "../../engine/sandbox/sandbox.js";
+import { parsedBy } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
-const participant = z.string().transform((value, context) => {
-  const parsed = parseParticipantId(value);
-  if (parsed === undefined)
-    context.addIssue({ code: "custom", message: "must be a participant id such as 0245:2020202020" });
-  return parsed ?? z.NEVER;
-});
+const participant = parsedBy(parseParticipantId, "must be a participant id such as 0245:2020202020");
 
 /** POST /sandbox/as4/{participant}: takes what our own access point sends to them. */
 export const sandboxPeerRoutes = ({ answer }: Pick<ConnectedPeers, "answer">): readonly Route[] => [

@@ -19,7 +19,7 @@ import type { ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js
 import { LIMITS } from "../../engine/base/limits.js";
 import { RECEIVED_STATES } from "../../engine/lifecycle/received.js";
 import type { ReceivedItem } from "../../engine/storage/documents/received.js";
-import { isDateTime } from "../contract/query.js";
+import { idBy, isDateTime, PARTICIPANT_WORDS, parsedBy } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
@@ -44,15 +44,10 @@ const COMMON = {
 const LOCAL_DATE_TIME = z.iso.datetime({ local: true });
 const text = (what: string) => z.string().min(1).describe(what);
 const participant = (what: string) =>
-  z
-    .string()
-    .transform((value, context): ParticipantId => {
-      const parsed = parseParticipantId(value);
-      if (parsed === undefined)
-        context.addIssue({ code: "custom", message: "must be <scheme>:<id>, for example 0245:2020202020" });
-      return parsed ?? z.NEVER;
-    })
-    .meta({ pattern: PARTICIPANT_FORMS.either.source, description: what });
+  parsedBy(parseParticipantId, PARTICIPANT_WORDS).meta({
+    pattern: PARTICIPANT_FORMS.either.source,
+    description: what,
+  });
 
 /** @source spec/sapi.md, Send request */
 const sendBody = z.object({
@@ -121,16 +116,7 @@ const detail = z.object({
   payloadFormat: z.literal("XML"),
 });
 
-const receivedId = z.object({
-  documentId: z
-    .string()
-    .transform((value, context) => {
-      const parsed = parseReceivedDocumentId(value);
-      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-      return parsed ?? z.NEVER;
-    })
-    .meta({ format: "uuid" }),
-});
+const receivedId = z.object({ documentId: idBy(parseReceivedDocumentId) });
 
 /**
  * Refuses what a schema cannot see, because it needs the header or the characters of the payload.

@@ -5,17 +5,16 @@ import { Refusal } from "../../engine/base/errors.js";
 import { PARTICIPANT_SCHEME, parseParticipantId } from "../../engine/base/ids.js";
 import { DOCUMENT_TYPE_SCHEME } from "../../engine/peppol/envelope/identifiers.js";
 import type { SmpServer, SmpServerAnswer } from "../../engine/peppol/discovery/smp-server.js";
+import { parsedBy } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
 /** A participant as other access points write it in a path: `iso6523-actorid-upis::0245:…` becomes `0245:…`. */
-const participant = z.string().transform((value, context) => {
-  const parsed = value.startsWith(`${PARTICIPANT_SCHEME}::`) ? parseParticipantId(value) : undefined;
-  if (parsed === undefined)
-    context.addIssue({ code: "custom", message: `must be ${PARTICIPANT_SCHEME}::<scheme>:<id>` });
-  return parsed ?? z.NEVER;
-});
+const participant = parsedBy(
+  (text) => (text.startsWith(`${PARTICIPANT_SCHEME}::`) ? parseParticipantId(text) : undefined),
+  `must be ${PARTICIPANT_SCHEME}::<scheme>:<id>`,
+);
 
 const documentType = z
   .string()

@@ -9,6 +9,7 @@ import { parseReceivedDocumentId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { isXmlText } from "../../../engine/invoices/members.js";
 import { RESPONSE_STATUSES } from "../../../engine/lifecycle/response.js";
+import { idBy } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -26,16 +27,7 @@ const COMMON = {
   tag: "Documents",
 } as const;
 
-const receivedId = z.object({
-  documentId: z
-    .string()
-    .transform((value, context) => {
-      const parsed = parseReceivedDocumentId(value);
-      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-      return parsed ?? z.NEVER;
-    })
-    .meta({ format: "uuid" }),
-});
+const receivedId = z.object({ documentId: idBy(parseReceivedDocumentId) });
 
 const response = z.object({
   status: z.enum(RESPONSE_STATUSES),

@@ -7,7 +7,7 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import type { Actor } from "../../../engine/identity/audit.js";
 import { operatorActor } from "../../../engine/identity/operators/record.js";
 import { PAGE_POLICY } from "../../../validators/view/style.js";
-import { pathId } from "../../contract/query.js";
+import { idBy } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 import { CONSOLE_ROW, consoleDesk, consoleLeadsTo, requireConsoleForm, toSignIn } from "../../web/console/desk.js";
@@ -102,7 +102,7 @@ const noticeOf = (words: string): string =>
 const UNDRAWN = "This is no invoice or credit note that could be drawn, or its text is gone.";
 const TOO_LONG = "This document is too long to be masked here; say why and see what it says.";
 
-const params = z.object({ id: pathId(parseUuid) });
+const params = z.object({ id: idBy(parseUuid) });
 
 const readRows = (ports: ConsoleDocumentPorts): readonly Route[] => [
   route({

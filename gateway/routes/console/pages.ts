@@ -7,7 +7,7 @@ import { z } from "zod";
 import { Refusal } from "../../../engine/base/errors.js";
 import { parseUuid } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import { pathId } from "../../contract/query.js";
+import { idBy } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 import { CONSOLE_ROW, consoleDesk, consoleLeadsTo, toSignIn } from "../../web/console/desk.js";
@@ -85,7 +85,7 @@ const idRow = (ports: PagesPorts, name: IdPage): Route =>
     path: `/${name}/{id}`,
     summary: `One of the page ${name}`,
     errors: ["NOT_FOUND", "TEMPORARY"],
-    request: { params: z.object({ id: pathId(parseUuid) }), query },
+    request: { params: z.object({ id: idBy(parseUuid) }), query },
     handler: (request) => {
       const { after, done } = request.query;
       return shown(ports, request, () => ports.sheets[name](request.params.id, after), done);

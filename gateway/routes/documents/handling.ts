@@ -13,7 +13,7 @@ import type { readSupportPacket } from "../../../engine/documents/reads/support-
 import { isXmlText } from "../../../engine/invoices/members.js";
 import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
 import type { ResponseCode } from "../../../engine/lifecycle/response.js";
-import { pathId, uuid } from "../../contract/query.js";
+import { idBy, uuid } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -71,7 +71,7 @@ const answerRows = (ports: HandlingPorts): readonly Route[] => [
     description:
       "Sends the counterparty a Peppol Invoice Response. The same status and note as the last answer are given back as they were, `idempotent` true, and not sent again, unless that answer surely did not arrive.",
     request: {
-      params: z.object({ id: pathId(parseReceivedDocumentId) }),
+      params: z.object({ id: idBy(parseReceivedDocumentId) }),
       body: z.object({
         status: code.describe(
           "AB received, IP in process, UQ under query, CA conditionally accepted, RE rejected, AP accepted, PD paid.",

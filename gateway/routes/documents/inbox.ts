@@ -16,7 +16,7 @@ import type {
   readReceivedDetail,
 } from "../../../engine/documents/reads/received.js";
 import type { Caller } from "../../../engine/identity/caller.js";
-import { pathId, instant, wholeNumber } from "../../contract/query.js";
+import { idBy, instant, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -100,7 +100,7 @@ const askedOf = ({ offset = 0, limit = LIMITS.inbox_page_default, status, since 
   since,
 });
 
-const params = z.object({ id: pathId(parseReceivedDocumentId) });
+const params = z.object({ id: idBy(parseReceivedDocumentId) });
 
 export const documentInboxRoutes = (ports: InboxPorts): readonly Route[] => [
   route({

@@ -12,6 +12,7 @@ import type { DocumentId, FirmId } from "../../../engine/base/ids.js";
 import { OUTBOUND_STATES, TIMELINE_KINDS } from "../../../engine/lifecycle/document.js";
 import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { idBy } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -36,16 +37,7 @@ const COMMON = {
   tag: "Documents",
 } as const;
 
-const documentId = z.object({
-  id: z
-    .string()
-    .transform((value, context) => {
-      const parsed = parseDocumentId(value);
-      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-      return parsed ?? z.NEVER;
-    })
-    .meta({ format: "uuid" }),
-});
+const documentId = z.object({ id: idBy(parseDocumentId) });
 
 const finding = z.object({ ruleId: z.string(), location: z.string(), message: z.string() }).partial();
 const statusRecord = z.object({

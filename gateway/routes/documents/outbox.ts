@@ -9,7 +9,7 @@ import { LISTED_KINDS } from "../../../engine/documents/reads/kinds.js";
 import type { OutboxAsked, readOutbox, readSentStates } from "../../../engine/documents/reads/sent.js";
 import { OUTBOUND_STATES } from "../../../engine/lifecycle/document.js";
 import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
-import { pathId, instant, participant, uuid, wholeNumber } from "../../contract/query.js";
+import { idBy, instant, participant, uuid, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -99,7 +99,7 @@ export const documentOutboxRoutes = (ports: OutboxPorts): readonly Route[] => [
     method: "POST",
     path: "/documents/status/batch",
     summary: "States of many sent documents",
-    request: { body: z.object({ ids: z.array(pathId(parseDocumentId)).min(1).max(LIMITS.status_batch_max) }) },
+    request: { body: z.object({ ids: z.array(idBy(parseDocumentId)).min(1).max(LIMITS.status_batch_max) }) },
     responses: {
       200: {
         description: "Those that the firm has sent, in the order of the ids, and the ids that name none of them.",

@@ -21,7 +21,7 @@ import type {
 } from "../../../engine/documents/reads/sent.js";
 import { OUTBOUND_STATES, PULL_STATUSES, TIMELINE_KINDS } from "../../../engine/lifecycle/document.js";
 import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
-import { pathId, participant, wholeNumber } from "../../contract/query.js";
+import { idBy, participant, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -112,8 +112,8 @@ const event = z.object({
   occurred_at: z.iso.datetime(),
 });
 
-const receivedPath = z.object({ id: pathId(parseReceivedDocumentId) });
-const sentPath = z.object({ id: pathId(parseDocumentId) });
+const receivedPath = z.object({ id: idBy(parseReceivedDocumentId) });
+const sentPath = z.object({ id: idBy(parseDocumentId) });
 
 const inboundRows = (ports: PullPorts): readonly Route[] => [
   route({

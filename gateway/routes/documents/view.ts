@@ -4,13 +4,13 @@ import { z } from "zod";
 import type { Giving } from "../../../engine/documents/inbound/inbox.js";
 import { viewPayload } from "../../../engine/documents/reads/view.js";
 import type { DocumentWorkers, Shown } from "../../../engine/documents/accept/validators.js";
-import { parseUuid } from "../../../engine/base/ids.js";
 import type { FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { firstChars } from "../../../engine/base/text.js";
 import { LANGUAGES } from "../../../validators/report.js";
 import type { Language } from "../../../validators/report.js";
 import { PAGE_POLICY } from "../../../validators/view/style.js";
+import { uuid } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 import { languageOf } from "../../web/pages/languages.js";
@@ -24,16 +24,7 @@ interface DocumentViewPorts extends Pick<DocumentWorkers, "view"> {
   ): Promise<Shown>;
 }
 
-const documentId = z.object({
-  id: z
-    .string()
-    .transform((value, context) => {
-      const parsed = parseUuid(value);
-      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-      return parsed ?? z.NEVER;
-    })
-    .meta({ format: "uuid" }),
-});
+const documentId = z.object({ id: uuid });
 const languageQuery = z.object({
   lang: z.enum(LANGUAGES).optional().describe("Language of the words around the values. Default: Accept-Language."),
 });

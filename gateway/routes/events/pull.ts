@@ -4,7 +4,6 @@
  */
 import { z } from "zod";
 
-import { parseUuid } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { PulledEvents, PullPartner } from "../../../engine/events/webhooks/pulls.js";
 import type { SubscriptionOwner } from "../../../engine/events/webhooks/subscriptions.js";
@@ -12,7 +11,7 @@ import type { Caller, FirmContext } from "../../../engine/identity/caller.js";
 import { integratorOf } from "../../../engine/identity/partners/keys.js";
 import { FEED_KINDS } from "../../../engine/lifecycle/feed.js";
 import type { FeedKind } from "../../../engine/lifecycle/feed.js";
-import { instant } from "../../contract/query.js";
+import { instant, uuid } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -50,14 +49,6 @@ const partnerOf = (caller: Caller): PullPartner => ({
   bindingGeneration: caller.bindingGeneration,
 });
 
-const uuid = z
-  .string()
-  .transform((value, context) => {
-    const parsed = parseUuid(value);
-    if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-    return parsed ?? z.NEVER;
-  })
-  .meta({ openapi: { type: "string", format: "uuid" } });
 
 const envelope = z.object({
   event: z.enum(FEED_KINDS),

@@ -5,7 +5,6 @@
  */
 import { z } from "zod";
 
-import { parseUuid } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { DELIVERY_STATUSES } from "../../../engine/events/webhooks/deliveries.js";
 import type { DeliveriesAsked, DeliveryPage, DeliveryView } from "../../../engine/events/webhooks/deliveries.js";
@@ -18,6 +17,7 @@ import type {
 import { actorOf } from "../../../engine/identity/audit.js";
 import type { Caller, FirmContext } from "../../../engine/identity/caller.js";
 import { FEED_KINDS } from "../../../engine/lifecycle/feed.js";
+import { uuid } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -61,14 +61,6 @@ const ownerOf = ({ caller, firm }: { readonly caller: Caller; readonly firm: Fir
   integratorId: caller.integratorId,
 });
 
-const uuid = z
-  .string()
-  .transform((value, context) => {
-    const parsed = parseUuid(value);
-    if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-    return parsed ?? z.NEVER;
-  })
-  .meta({ openapi: { type: "string", format: "uuid" } });
 const named = z.object({ id: uuid });
 
 const events = z.array(z.enum(FEED_KINDS)).min(1).max(FEED_KINDS.length);

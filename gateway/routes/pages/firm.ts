@@ -12,6 +12,7 @@ import { isScope } from "../../../engine/base/scopes.js";
 import type { PartnerOperations } from "../../../engine/identity/partners/operations.js";
 import type { FirmConsent } from "../../../engine/identity/people/firm-consents.js";
 import type { People } from "../../../engine/identity/people/people.js";
+import { idBy } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 import { deskFor, PAGE_ROW, personActor, requireOwnForm, seeOther } from "../../web/pages/desk.js";
@@ -29,13 +30,7 @@ interface FirmPagePorts extends PageSettings {
   readonly revokeConsent: PartnerOperations["revokeConsent"];
 }
 
-const uuid = <T extends string>(parse: (text: string) => T | undefined) =>
-  z.string().transform((value, context): T => {
-    const parsed = parse(value);
-    if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-    return parsed ?? z.NEVER;
-  });
-const params = z.object({ firmId: uuid(parseFirmId) });
+const params = z.object({ firmId: idBy(parseFirmId) });
 
 const officeOf = (session: Session | undefined, firmId: FirmId): Session["memberships"][number] | undefined =>
   session?.memberships.find((office) => office.firmId === firmId);
@@ -108,7 +103,7 @@ const pageRows = (ports: FirmPagePorts): readonly Route[] => {
         body_bytes_max: LIMITS.form_bytes_max,
         body: z.object({
           [FORM_TOKEN_FIELD]: z.string().max(100).optional(),
-          integrator: uuid(parseIntegratorId),
+          integrator: idBy(parseIntegratorId),
         }),
       },
       handler: async (request) => {
@@ -140,7 +135,7 @@ const sessionRows = (ports: FirmPagePorts): readonly Route[] => [
     summary: "Withdraw a firm's consent, with the session of its owner or admin",
     rate: "forms",
     errors: ["TOKEN_INVALID", "FORM_FOREIGN", "NOT_FOUND", "TEMPORARY"],
-    request: { params, query: z.object({ integratorId: uuid(parseIntegratorId).optional() }) },
+    request: { params, query: z.object({ integratorId: idBy(parseIntegratorId).optional() }) },
     responses: {
       200: {
         description: "Every access of these integrators to the firm has ended.",

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 
-import { parseFirmId, parseUuid } from "../../../engine/base/ids.js";
+import { parseFirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { SCOPES } from "../../../engine/base/scopes.js";
 import { actorOf } from "../../../engine/identity/audit.js";
@@ -23,6 +23,7 @@ import type {
   MadeOffer,
   OfferWish,
 } from "../../../engine/identity/partners/consents.js";
+import { idBy, uuid } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -162,16 +163,7 @@ const offerRows = (ports: ConsentRoutesPorts): readonly Route[] => [
       "accepted means that the consent was given; it does not mean that contract, billing or API are active.",
     errors: ["NOT_FOUND", "TEMPORARY"],
     request: {
-      params: z.object({
-        offerId: z
-          .string()
-          .transform((value, context) => {
-            const parsed = parseUuid(value);
-            if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-            return parsed ?? z.NEVER;
-          })
-          .meta({ openapi: { type: "string", format: "uuid" } }),
-      }),
+      params: z.object({ offerId: uuid }),
     },
     responses: { 200: { description: "The invitation, without its link.", schema: offer } },
     handler: async ({ caller, params }) => ({
@@ -223,15 +215,7 @@ const offerRows = (ports: ConsentRoutesPorts): readonly Route[] => [
 
 const statusQuery = z
   .object({
-    firmId: z
-      .string()
-      .transform((value, context) => {
-        const parsed = parseFirmId(value);
-        if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-        return parsed ?? z.NEVER;
-      })
-      .meta({ openapi: { type: "string", format: "uuid" } })
-      .optional(),
+    firmId: idBy(parseFirmId).optional(),
     customerReference: z.string().trim().min(1).max(LIMITS.customer_ref_chars_max).optional(),
   })
   .superRefine(({ firmId, customerReference }, context) => {

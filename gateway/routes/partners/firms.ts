@@ -19,7 +19,7 @@ import type {
 } from "../../../engine/identity/partners/firms.js";
 import { OUTBOUND_STATES } from "../../../engine/lifecycle/document.js";
 import { RECEIVED_STATES } from "../../../engine/lifecycle/received.js";
-import { instant } from "../../contract/query.js";
+import { idBy, instant } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -41,16 +41,7 @@ const COMMON = {
   tag: "Firms",
 } as const;
 
-const firmPath = z.object({
-  id: z
-    .string()
-    .transform((value, context) => {
-      const parsed = parseFirmId(value);
-      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-      return parsed ?? z.NEVER;
-    })
-    .meta({ openapi: { type: "string", format: "uuid" } }),
-});
+const firmPath = z.object({ id: idBy(parseFirmId) });
 
 const ico = z
   .string()

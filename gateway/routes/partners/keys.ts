@@ -12,6 +12,7 @@ import type { Actor } from "../../../engine/identity/audit.js";
 import type { Caller } from "../../../engine/identity/caller.js";
 import { keyName } from "../../../engine/identity/names.js";
 import type { IssuedKey, KeyWish, ListedKey, NamedKey } from "../../../engine/identity/partners/keys.js";
+import { idBy } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -32,23 +33,9 @@ const COMMON = {
   tag: "Integrator keys",
 } as const;
 
-const keyId = z
-  .string()
-  .transform((value, context) => {
-    const parsed = parseKeyId(value);
-    if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-    return parsed ?? z.NEVER;
-  })
-  .meta({ openapi: { type: "string", format: "uuid" } });
+const keyId = idBy(parseKeyId);
 
-const firmId = z
-  .string()
-  .transform((value, context) => {
-    const parsed = parseFirmId(value);
-    if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-    return parsed ?? z.NEVER;
-  })
-  .meta({ openapi: { type: "string", format: "uuid" } });
+const firmId = idBy(parseFirmId);
 
 const key = z.object({
   id: z.uuid(),

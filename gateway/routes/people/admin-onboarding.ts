@@ -3,7 +3,6 @@ import { z } from "zod";
 
 import { isoInstant } from "../../../engine/base/clock.js";
 import { parseOnboardingId } from "../../../engine/base/ids.js";
-import type { OnboardingId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { ONBOARDING_DECISIONS } from "../../../engine/identity/onboarding/onboarding.js";
 import type {
@@ -12,6 +11,7 @@ import type {
   OnboardingRequest,
 } from "../../../engine/identity/onboarding/onboarding.js";
 import { ONBOARDING_STATES } from "../../../engine/lifecycle/onboarding.js";
+import { idBy } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -26,13 +26,7 @@ const SUMMARIES: Readonly<Record<OnboardingDecision, string>> = {
   revoke: "End an onboarding request and the consent that it made",
 };
 
-const params = z.object({
-  id: z.string().transform((value, context): OnboardingId => {
-    const parsed = parseOnboardingId(value);
-    if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-    return parsed ?? z.NEVER;
-  }),
-});
+const params = z.object({ id: idBy(parseOnboardingId) });
 
 const viewOf = ({ createdAt, updatedAt, vouchedAt, version: _, ...request }: OnboardingRequest) => ({
   ...request,

@@ -5,6 +5,7 @@ import { Refusal } from "../../../engine/base/errors.js";
 import { parseEmail, parseFirmId, parseIntegratorId } from "../../../engine/base/ids.js";
 import { PERSON_ROLES } from "../../../engine/base/roles.js";
 import type { Invitation, People } from "../../../engine/identity/people/people.js";
+import { idBy, parsedBy } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -13,15 +14,9 @@ interface AdminPeoplePorts extends Pick<People, "members" | "dismiss"> {
   invite(order: Omit<Invitation, "letter">): Promise<boolean>;
 }
 
-/** A string that a parser of ours takes. */
-const parsedBy = <T extends string>(parse: (text: string) => T | undefined, words: string) =>
-  z.string().transform((value, context): T => {
-    const parsed = parse(value);
-    if (parsed === undefined) context.addIssue({ code: "custom", message: words });
-    return parsed ?? z.NEVER;
-  });
-const firmId = parsedBy(parseFirmId, "must be a UUID").optional();
-const integratorId = parsedBy(parseIntegratorId, "must be a UUID").optional();
+const personEmail = parsedBy(parseEmail, "must be an e-mail address");
+const firmId = idBy(parseFirmId).optional();
+const integratorId = idBy(parseIntegratorId).optional();
 
 const COMMON = {
   mounts: ["/admin"],
@@ -52,7 +47,7 @@ export const adminPeopleRoutes = (ports: AdminPeoplePorts): readonly Route[] => 
     errors: ["REQUEST_INVALID", "NOT_FOUND", "TEMPORARY"],
     request: {
       body: z.strictObject({
-        email: parsedBy(parseEmail, "must be an e-mail address"),
+        email: personEmail,
         firmId,
         integratorId,
         role: z.enum(PERSON_ROLES).default("admin"),
@@ -81,9 +76,7 @@ export const adminPeopleRoutes = (ports: AdminPeoplePorts): readonly Route[] => 
     summary: "Take a firm or an integrator away from somebody",
     description: "Holds from the next request on, also where the person is signed in.",
     errors: ["REQUEST_INVALID", "NOT_FOUND", "TEMPORARY"],
-    request: {
-      body: z.strictObject({ email: parsedBy(parseEmail, "must be an e-mail address"), firmId, integratorId }),
-    },
+    request: { body: z.strictObject({ email: personEmail, firmId, integratorId }) },
     responses: { 200: { description: "The office is gone.", schema: z.record(z.string(), z.unknown()) } },
     handler: async ({ body: { email, firmId: firm, integratorId: integrator } }) => {
       if ((firm === undefined) === (integrator === undefined))

@@ -6,13 +6,13 @@ import { z } from "zod";
 
 import { isoInstant } from "../../../engine/base/clock.js";
 import { parseEmail, parseOnboardingId } from "../../../engine/base/ids.js";
-import type { OnboardingId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { readConfirmation } from "../../../engine/identity/onboarding/confirmation.js";
 import { ONBOARDING_RELATIONSHIPS } from "../../../engine/identity/onboarding/onboarding.js";
 import type { Onboarding, OnboardingRequest } from "../../../engine/identity/onboarding/onboarding.js";
 import { Refusal } from "../../../engine/base/errors.js";
 import { ONBOARDING_STATES } from "../../../engine/lifecycle/onboarding.js";
+import { idBy } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -113,16 +113,7 @@ function viewOf(request: OnboardingRequest): z.input<typeof view> {
   };
 }
 
-const requestId = z.object({
-  id: z
-    .string()
-    .transform((value, context): OnboardingId => {
-      const parsed = parseOnboardingId(value);
-      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-      return parsed ?? z.NEVER;
-    })
-    .meta({ format: "uuid" }),
-});
+const requestId = z.object({ id: idBy(parseOnboardingId) });
 
 const partnerRows = (ports: OnboardingPorts): readonly Route[] => [
   route({

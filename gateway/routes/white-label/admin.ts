@@ -1,11 +1,11 @@
 /** Operators' view of White Label: operations, and the end of a review. @source spec/rulings.md, section 12 */
 import { z } from "zod";
 
-import { parseUuid } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { WhiteLabelOperation } from "../../../engine/identity/white-label/reads.js";
 import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
 import type { WhiteLabelState } from "../../../engine/lifecycle/white-label.js";
+import { uuid } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -18,13 +18,7 @@ interface AdminWhiteLabelPorts {
 
 const COMMON = { mounts: ["/admin"], family: "admin", credential: "admin", tag: "White Label" } as const;
 const json = z.record(z.string(), z.unknown());
-const params = z.object({
-  id: z.string().transform((text, context): string => {
-    const id = parseUuid(text);
-    if (id === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-    return id ?? z.NEVER;
-  }),
-});
+const params = z.object({ id: uuid });
 
 /** Rows for operators. */
 export const adminWhiteLabelRoutes = (ports: AdminWhiteLabelPorts): readonly Route[] => [

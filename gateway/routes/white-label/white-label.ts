@@ -3,7 +3,7 @@ import { z } from "zod";
 
 import { Refusal } from "../../../engine/base/errors.js";
 import type { ErrorDetail, ErrorName } from "../../../engine/base/errors.js";
-import { PARTICIPANT_FORMS, parseEmail, parseUuid } from "../../../engine/base/ids.js";
+import { PARTICIPANT_FORMS, parseEmail } from "../../../engine/base/ids.js";
 import type { IntegratorId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { actorOf } from "../../../engine/identity/audit.js";
@@ -19,6 +19,7 @@ import type {
   WhiteLabelParticipant,
 } from "../../../engine/identity/white-label/reads.js";
 import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
+import { parsedBy, uuid } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -63,14 +64,9 @@ const dic = z
   .string()
   .regex(/^[0-9]{10}$/, "must be 10 digits")
   .describe("Tax id.");
-const companyEmail = z
-  .string()
-  .transform((text, context): string => {
-    const email = parseEmail(text);
-    if (email === undefined) context.addIssue({ code: "custom", message: "must be one e-mail address" });
-    return email ?? z.NEVER;
-  })
-  .meta({ openapi: { type: "string", format: "email" } });
+const companyEmail = parsedBy(parseEmail, "must be one e-mail address").meta({
+  openapi: { type: "string", format: "email" },
+});
 const legalName = tenantName.optional();
 const secretOf = (chars_max: number) =>
   z
@@ -276,14 +272,6 @@ const wishRows = (ports: WhiteLabelPorts): readonly Route[] => [
   }),
 ];
 
-const uuid = z
-  .string()
-  .transform((text, context): string => {
-    const id = parseUuid(text);
-    if (id === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-    return id ?? z.NEVER;
-  })
-  .meta({ openapi: { type: "string", format: "uuid" } });
 const participantPath = z.object({ participantId: uuid });
 
 const pageQuery = z.object({
