@@ -4,15 +4,20 @@ import { z } from "zod";
 import { isStorable } from "../../engine/base/clock.js";
 import { PARTICIPANT_FORMS, parseParticipantId, parseUuid } from "../../engine/base/ids.js";
 
+const DIGITS = /^(?:0|[1-9][0-9]{0,8})$/;
+
 /** A whole number of a query in plain digits. @param range  both ends belong to it; `byDefault` is only described */
-export const wholeNumber = (range: { readonly min: number; readonly max: number; readonly byDefault: number }) =>
-  z
+export const wholeNumber = (range: { readonly min: number; readonly max: number; readonly byDefault: number }) => {
+  const { min, max, byDefault } = range;
+  return z
     .string()
-    .regex(/^(?:0|[1-9][0-9]{0,8})$/, `must be a whole number from ${range.min} to ${range.max}`)
+    .refine((text) => DIGITS.test(text) && Number(text) >= min && Number(text) <= max, {
+      message: `must be a whole number from ${min} to ${max}`,
+    })
     .transform(Number)
-    .pipe(z.number().min(range.min).max(range.max))
-    .meta({ openapi: { type: "integer", minimum: range.min, maximum: range.max, default: range.byDefault } })
+    .meta({ openapi: { type: "integer", minimum: min, maximum: max, default: byDefault } })
     .optional();
+};
 
 /** With and without seconds: java.time leaves them out where they are zero, and zod asks for them beside a zone. */
 const ISO_DATE_TIMES = [z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: -1 })];

@@ -28,7 +28,7 @@ import type {
   OperatorReceivedDetail,
   OperatorReceivedQuery,
 } from "../../engine/storage/documents/operations.js";
-import { idBy, parsedBy } from "../contract/query.js";
+import { idBy, parsedBy, wholeNumber } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -94,12 +94,8 @@ const COMMON = {
 const json = z.record(z.string(), z.unknown());
 const list = (of: string) => ({ 200: { description: of, schema: json } });
 
-const wholeNumber = (max: number) =>
-  z
-    .string()
-    .regex(/^[1-9][0-9]{0,5}$/, "must be a whole number from 1")
-    .transform(Number)
-    .pipe(z.number().max(max));
+/** Lines of a sample invoice of which nobody says how many it has. */
+const SAMPLE_LINES = 3;
 
 const documentOf = (document: OperatorDocument) => ({
   ...document,
@@ -236,7 +232,7 @@ const documentRows = (ports: AdminPorts): readonly Route[] => [
           .datetime({ offset: true, abort: true })
           .refine(isStorable, "must lie in the years 1 to 9999")
           .optional(),
-        limit: wholeNumber(LIMITS.operator_page_max).optional(),
+        limit: wholeNumber({ min: 1, max: LIMITS.operator_page_max, byDefault: LIMITS.operator_page_max }),
       }),
     },
     responses: list("Documents without their content."),
@@ -336,10 +332,14 @@ const operationRows = (ports: AdminPorts): readonly Route[] => [
     summary: "A valid invoice from the demo sender to the demo receiver",
     description: "With a fresh number and today's date, ready to be sent.",
     errors: ["NOT_FOUND"],
-    request: { query: z.object({ lines: wholeNumber(LIMITS.sample_invoice_lines_max).optional() }) },
+    request: {
+      query: z.object({
+        lines: wholeNumber({ min: 1, max: LIMITS.sample_invoice_lines_max, byDefault: SAMPLE_LINES }),
+      }),
+    },
     responses: { 200: { description: "UBL.", contentType: "application/xml" } },
     handler: ({ query }) => {
-      const invoice = ports.sampleInvoice(query.lines ?? 3);
+      const invoice = ports.sampleInvoice(query.lines ?? SAMPLE_LINES);
       if (invoice === undefined) throw new Refusal("NOT_FOUND");
       return { status: 200, body: { raw: invoice }, contentType: "application/xml; charset=utf-8" };
     },

@@ -12,7 +12,7 @@ import { ACTOR_TYPES, actorOf } from "../../engine/identity/audit.js";
 import type { Actor } from "../../engine/identity/audit.js";
 import { BOX_EVENTS, BOX_STATES } from "../../engine/lifecycle/box.js";
 import { TIMELINE_KINDS } from "../../engine/lifecycle/document.js";
-import { idBy, isDateTime, refuseUnheld } from "../contract/query.js";
+import { idBy, isDateTime, refuseUnheld, wholeNumber } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
@@ -156,16 +156,6 @@ const createBody = z.object({
     .describe("Yours; stored encrypted, shown with the item alone."),
 });
 
-/** A whole number of a query. */
-const wholeNumber = (min: number, max: number, byDefault: number) =>
-  z
-    .string()
-    .regex(min === 0 ? /^(0|[1-9][0-9]{0,6})$/ : /^[1-9][0-9]{0,6}$/, `must be a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .pipe(z.number().max(max))
-    .meta({ openapi: { type: "integer", minimum: min, maximum: max, default: byDefault } })
-    .optional();
-
 const readRows = (ports: BoxPorts): readonly Route[] => [
   route({
     ...COMMON,
@@ -180,8 +170,8 @@ const readRows = (ports: BoxPorts): readonly Route[] => [
       query: z.object({
         status: z.enum(BOX_STATES).optional(),
         direction: z.enum(["outbound", "inbound"]).optional(),
-        limit: wholeNumber(1, LIMITS.box_page_max, LIMITS.box_page_default),
-        offset: wholeNumber(0, LIMITS.box_offset_max, 0),
+        limit: wholeNumber({ min: 1, max: LIMITS.box_page_max, byDefault: LIMITS.box_page_default }),
+        offset: wholeNumber({ min: 0, max: LIMITS.box_offset_max, byDefault: 0 }),
       }),
     },
     responses: {

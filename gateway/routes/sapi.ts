@@ -19,7 +19,7 @@ import type { ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js
 import { LIMITS } from "../../engine/base/limits.js";
 import { RECEIVED_STATES } from "../../engine/lifecycle/received.js";
 import type { ReceivedItem } from "../../engine/storage/documents/received.js";
-import { idBy, isDateTime, PARTICIPANT_WORDS, parsedBy } from "../contract/query.js";
+import { idBy, isDateTime, PARTICIPANT_WORDS, parsedBy, wholeNumber } from "../contract/query.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
@@ -259,21 +259,11 @@ const receiveRows = (ports: SapiPorts): readonly Route[] => [
       "Oldest first. Without status: the documents not yet acknowledged. While nextPageToken is present, continue with pageToken.",
     request: {
       query: z.object({
-        limit: z
-          .string()
-          .regex(/^[1-9][0-9]{0,2}$/, "must be a whole number from 1 to 100")
-          .transform(Number)
-          .pipe(z.number().max(LIMITS.receive_page_max))
-          .meta({
-            openapi: {
-              type: "integer",
-              minimum: 1,
-              maximum: LIMITS.receive_page_max,
-              default: LIMITS.receive_page_default,
-            },
-          })
-          .optional()
-          .describe("1 to 100, default 20."),
+        limit: wholeNumber({
+          min: 1,
+          max: LIMITS.receive_page_max,
+          byDefault: LIMITS.receive_page_default,
+        }).describe("1 to 100, default 20."),
         status: z.enum(RECEIVED_STATES).optional(),
         pageToken: z.string().optional(),
       }),

@@ -12,7 +12,7 @@ import type { DocumentId, FirmId } from "../../../engine/base/ids.js";
 import { OUTBOUND_STATES, TIMELINE_KINDS } from "../../../engine/lifecycle/document.js";
 import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import { idBy } from "../../contract/query.js";
+import { idBy, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -140,20 +140,7 @@ export const documentRoutes = (ports: DocumentPorts): readonly Route[] => [
     request: {
       params: documentId,
       query: z.object({
-        limit: z
-          .string()
-          .regex(/^[1-9][0-9]{0,2}$/, "must be a whole number from 1 to 100")
-          .transform(Number)
-          .pipe(z.number().max(LIMITS.events_page_max))
-          .meta({
-            openapi: {
-              type: "integer",
-              minimum: 1,
-              maximum: LIMITS.events_page_max,
-              default: LIMITS.events_page_default,
-            },
-          })
-          .optional(),
+        limit: wholeNumber({ min: 1, max: LIMITS.events_page_max, byDefault: LIMITS.events_page_default }),
         cursor: z.string().optional(),
       }),
     },

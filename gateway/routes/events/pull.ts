@@ -11,7 +11,7 @@ import type { Caller, FirmContext } from "../../../engine/identity/caller.js";
 import { integratorOf } from "../../../engine/identity/partners/keys.js";
 import { FEED_KINDS } from "../../../engine/lifecycle/feed.js";
 import type { FeedKind } from "../../../engine/lifecycle/feed.js";
-import { instant, uuid } from "../../contract/query.js";
+import { instant, uuid, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -49,7 +49,6 @@ const partnerOf = (caller: Caller): PullPartner => ({
   bindingGeneration: caller.bindingGeneration,
 });
 
-
 const envelope = z.object({
   event: z.enum(FEED_KINDS),
   event_version: z.literal("1"),
@@ -75,15 +74,6 @@ const pulled = z.object({
 const acknowledgedMany = z.object({ acknowledged: z.number().int() });
 const ids = z.object({ event_ids: z.array(uuid).min(1).max(LIMITS.webhook_ack_batch_max) });
 
-const limitOf = (max: number, byDefault: number) =>
-  z
-    .string()
-    .regex(/^[1-9][0-9]{0,3}$/, `must be a whole number from 1 to ${max}`)
-    .transform(Number)
-    .pipe(z.number().max(max))
-    .meta({ openapi: { type: "integer", minimum: 1, maximum: max, default: byDefault } })
-    .optional();
-
 const firmRows = (ports: PullRoutesPorts): readonly Route[] => [
   route({
     ...OF_FIRM,
@@ -97,7 +87,7 @@ const firmRows = (ports: PullRoutesPorts): readonly Route[] => [
     errors: ["TEMPORARY"],
     request: {
       query: z.object({
-        limit: limitOf(LIMITS.webhook_pull_max, LIMITS.webhook_pull_max),
+        limit: wholeNumber({ min: 1, max: LIMITS.webhook_pull_max, byDefault: LIMITS.webhook_pull_max }),
         event_type: z.enum(FEED_KINDS).optional(),
       }),
     },
@@ -155,7 +145,7 @@ const partnerRows = (ports: PullRoutesPorts): readonly Route[] => [
     errors: ["TEMPORARY"],
     request: {
       query: z.object({
-        limit: limitOf(LIMITS.webhook_pull_all_max, LIMITS.webhook_pull_max),
+        limit: wholeNumber({ min: 1, max: LIMITS.webhook_pull_all_max, byDefault: LIMITS.webhook_pull_max }),
         since: instant.optional().describe("Only what happened since then."),
       }),
     },

@@ -17,7 +17,7 @@ import type {
 import { actorOf } from "../../../engine/identity/audit.js";
 import type { Caller, FirmContext } from "../../../engine/identity/caller.js";
 import { FEED_KINDS } from "../../../engine/lifecycle/feed.js";
-import { uuid } from "../../contract/query.js";
+import { uuid, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -110,15 +110,11 @@ const page = z.object({
   }),
 });
 
-/** A whole number of a query. */
-const wholeNumber = (min: number, max: number, byDefault: number) =>
-  z
-    .string()
-    .regex(/^(0|[1-9][0-9]{0,5})$/, `must be a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .pipe(z.number().min(min).max(max))
-    .meta({ openapi: { type: "integer", minimum: min, maximum: max, default: byDefault } })
-    .optional();
+const pageMembers = {
+  limit: wholeNumber({ min: 1, max: LIMITS.webhook_page_max, byDefault: LIMITS.webhook_page_default }),
+  offset: wholeNumber({ min: 0, max: LIMITS.webhook_offset_max, byDefault: 0 }),
+  cursor: z.string().optional(),
+};
 const flag = z
   .enum(["true", "false"])
   .transform((text) => text === "true")
@@ -245,7 +241,7 @@ const usingRows = (ports: WebhookRoutesPorts): readonly Route[] => [
       params: named,
       query: z.object({
         event: z.enum(FEED_KINDS).optional().describe("The first of the subscription when absent."),
-        count: wholeNumber(1, LIMITS.webhook_test_count_max, 1),
+        count: wholeNumber({ min: 1, max: LIMITS.webhook_test_count_max, byDefault: 1 }),
         mode: z.enum(["direct", "queued"]).default("direct"),
       }),
     },
@@ -267,9 +263,7 @@ const usingRows = (ports: WebhookRoutesPorts): readonly Route[] => [
     request: {
       params: named,
       query: z.object({
-        limit: wholeNumber(1, LIMITS.webhook_page_max, LIMITS.webhook_page_default),
-        offset: wholeNumber(0, LIMITS.webhook_offset_max, 0),
-        cursor: z.string().optional(),
+        ...pageMembers,
         status: z.enum(DELIVERY_STATUSES).optional(),
         event: z.enum(FEED_KINDS).optional(),
         testRunId: uuid.optional(),
@@ -307,9 +301,7 @@ const deadLetterRows = (ports: WebhookRoutesPorts): readonly Route[] => [
     errors: ["REQUEST_INVALID", "TEMPORARY"],
     request: {
       query: z.object({
-        limit: wholeNumber(1, LIMITS.webhook_page_max, LIMITS.webhook_page_default),
-        offset: wholeNumber(0, LIMITS.webhook_offset_max, 0),
-        cursor: z.string().optional(),
+        ...pageMembers,
         event: z.enum(FEED_KINDS).optional(),
         subscriptionId: uuid.optional(),
         includeResponseBody: flag,

@@ -8,6 +8,7 @@ import { DIRECTORY_SOURCES } from "../../../engine/lookup/directory.js";
 import type { Directory, DirectoryEntry } from "../../../engine/lookup/directory.js";
 import type { Resolved, ResolveAsked } from "../../../engine/lookup/resolve.js";
 import { ROUTING_STATUSES } from "../../../engine/peppol/discovery/routing.js";
+import { wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -45,15 +46,6 @@ const companyOf = (entry: DirectoryEntry): z.input<typeof company> => ({
   peppolId: entry.participantId,
 });
 
-const page = (max: number, byDefault: number) =>
-  z
-    .string()
-    .regex(/^[1-9][0-9]{0,3}$/, "must be a whole number from 1")
-    .transform(Number)
-    .pipe(z.number().max(max))
-    .meta({ openapi: { type: "integer", minimum: 1, maximum: max, default: byDefault } })
-    .optional();
-
 const searched = z
   .string()
   .trim()
@@ -75,8 +67,8 @@ const searchRow = ({ directory }: CompanyPorts): Route =>
           .string()
           .regex(/^[A-Z]{2}$/, "must be two capitals, SK")
           .optional(),
-        page: page(LIMITS.directory_pages_max, 1),
-        page_size: page(LIMITS.directory_page_max, LIMITS.directory_page_default),
+        page: wholeNumber({ min: 1, max: LIMITS.directory_pages_max, byDefault: 1 }),
+        page_size: wholeNumber({ min: 1, max: LIMITS.directory_page_max, byDefault: LIMITS.directory_page_default }),
       }),
     },
     responses: {

@@ -12,7 +12,7 @@ import type { Actor, AuditAsked, AuditPage } from "../../../engine/identity/audi
 import type { Account, KeyStatus } from "../../../engine/identity/account.js";
 import type { Caller } from "../../../engine/identity/caller.js";
 import type { CreatedKey } from "../../../engine/identity/keys.js";
-import { instant } from "../../contract/query.js";
+import { instant, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -176,15 +176,7 @@ const auditQuery = z.object({
   since: instant.optional(),
   until: instant.optional(),
   cursor: z.string().optional(),
-  limit: z
-    .string()
-    .regex(/^[1-9][0-9]{0,2}$/, `must be a whole number from 1 to ${LIMITS.audit_page_max}`)
-    .transform(Number)
-    .pipe(z.number().max(LIMITS.audit_page_max))
-    .meta({
-      openapi: { type: "integer", minimum: 1, maximum: LIMITS.audit_page_max, default: LIMITS.audit_page_default },
-    })
-    .optional(),
+  limit: wholeNumber({ min: 1, max: LIMITS.audit_page_max, byDefault: LIMITS.audit_page_default }),
 });
 
 const accountRows = (ports: AccountRoutesPorts): readonly Route[] => [

@@ -19,7 +19,7 @@ import type {
 } from "../../../engine/identity/partners/firms.js";
 import { OUTBOUND_STATES } from "../../../engine/lifecycle/document.js";
 import { RECEIVED_STATES } from "../../../engine/lifecycle/received.js";
-import { idBy, instant } from "../../contract/query.js";
+import { idBy, instant, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -111,16 +111,6 @@ const batch = z.object({
   ),
 });
 
-/** A whole number of a query, from 1. */
-const wholeNumber = (max: number, byDefault: number) =>
-  z
-    .string()
-    .regex(/^[1-9][0-9]{0,5}$/, "must be a whole number from 1")
-    .transform(Number)
-    .pipe(z.number().max(max))
-    .meta({ openapi: { type: "integer", minimum: 1, maximum: max, default: byDefault } })
-    .optional();
-
 const readRows = (ports: FirmRoutesPorts): readonly Route[] => [
   route({
     ...COMMON,
@@ -134,7 +124,7 @@ const readRows = (ports: FirmRoutesPorts): readonly Route[] => [
     request: {
       query: z.object({
         cursor: z.string().optional(),
-        limit: wholeNumber(LIMITS.firms_page_max, LIMITS.firms_page_max),
+        limit: wholeNumber({ min: 1, max: LIMITS.firms_page_max, byDefault: LIMITS.firms_page_max }),
       }),
     },
     responses: {
@@ -174,8 +164,12 @@ const readRows = (ports: FirmRoutesPorts): readonly Route[] => [
     request: {
       params: firmPath,
       query: z.object({
-        page: wholeNumber(LIMITS.firm_documents_pages_max, 1),
-        page_size: wholeNumber(LIMITS.firm_documents_page_max, LIMITS.firm_documents_page_default),
+        page: wholeNumber({ min: 1, max: LIMITS.firm_documents_pages_max, byDefault: 1 }),
+        page_size: wholeNumber({
+          min: 1,
+          max: LIMITS.firm_documents_page_max,
+          byDefault: LIMITS.firm_documents_page_default,
+        }),
         direction: z.enum(["outbound", "inbound"]).optional(),
         status: z
           .string()

@@ -6,6 +6,7 @@ import type { FirmId } from "../../../engine/base/ids.js";
 import { PLAN_CODES } from "../../../engine/billing/plans.js";
 import type { FirmLicence, IntegratorLicence } from "../../../engine/billing/licences.js";
 import type { Caller } from "../../../engine/identity/caller.js";
+import { wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -134,19 +135,6 @@ const integratorLicence = z.object({
   pagination: z.object({ limit: count, offset: count, total: count }),
 });
 
-const whole = (
-  pattern: RegExp,
-  words: string,
-  bounds: { readonly min: number; readonly max: number; readonly byDefault: number },
-) =>
-  z
-    .string()
-    .regex(pattern, words)
-    .transform(Number)
-    .pipe(z.number().min(bounds.min).max(bounds.max))
-    .meta({ openapi: { type: "integer", minimum: bounds.min, maximum: bounds.max, default: bounds.byDefault } })
-    .optional();
-
 const {
   licence_firms_page_max: PAGE,
   licence_firms_page_default: PAGE_DEFAULT,
@@ -179,12 +167,8 @@ export const licenceRoutes = (ports: LicencePorts): readonly Route[] => [
     errors: ["REQUEST_INVALID", "NOT_FOUND", "TEMPORARY"],
     request: {
       query: z.object({
-        offset: whole(/^(0|[1-9][0-9]{0,6})$/, "must be a whole number from 0", { min: 0, max: OFFSET, byDefault: 0 }),
-        limit: whole(/^[1-9][0-9]{0,2}$/, `must be a whole number from 1 to ${PAGE}`, {
-          min: 1,
-          max: PAGE,
-          byDefault: PAGE_DEFAULT,
-        }),
+        offset: wholeNumber({ min: 0, max: OFFSET, byDefault: 0 }),
+        limit: wholeNumber({ min: 1, max: PAGE, byDefault: PAGE_DEFAULT }),
       }),
     },
     responses: { 200: { description: "The licence, with one page of firms.", schema: integratorLicence } },

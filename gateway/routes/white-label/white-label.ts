@@ -19,7 +19,7 @@ import type {
   WhiteLabelParticipant,
 } from "../../../engine/identity/white-label/reads.js";
 import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
-import { parsedBy, uuid } from "../../contract/query.js";
+import { parsedBy, uuid, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -276,20 +276,7 @@ const participantPath = z.object({ participantId: uuid });
 
 const pageQuery = z.object({
   cursor: z.string().optional(),
-  limit: z
-    .string()
-    .regex(/^[1-9][0-9]{0,2}$/, `must be a whole number from 1 to ${LIMITS.white_label_page_max}`)
-    .transform(Number)
-    .pipe(z.number().max(LIMITS.white_label_page_max))
-    .meta({
-      openapi: {
-        type: "integer",
-        minimum: 1,
-        maximum: LIMITS.white_label_page_max,
-        default: LIMITS.white_label_page_default,
-      },
-    })
-    .optional(),
+  limit: wholeNumber({ min: 1, max: LIMITS.white_label_page_max, byDefault: LIMITS.white_label_page_default }),
 });
 
 const leaveRow = (ports: WhiteLabelPorts): Route => {

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 
 import { leaveOutNulls } from "../../../gateway/contract/null-members.js";
-import { instant } from "../../../gateway/contract/query.js";
+import { instant, wholeNumber } from "../../../gateway/contract/query.js";
 import { describedOperations } from "../../../gateway/start/operations.js";
 
 const schema = z
@@ -100,6 +100,35 @@ test.each([
   ["that is a day", "2026-11-20"],
 ])("an instant %s is none", (_what, text) => {
   expect(instant.safeParse(text).success).toBe(false);
+});
+
+const BOTH_ENDS = /^must be a whole number from \d+ to \d+$/;
+
+test.each(["0", "101", "-1", "1.0", "01", "1e1", " 5", "", "9999999999"])(
+  "a number of a query that is %j is refused by both ends of its range",
+  (text) => {
+    const { error } = wholeNumber({ min: 1, max: 100, byDefault: 20 }).safeParse(text);
+    expect(error?.issues.map(({ message }) => message)).toEqual(["must be a whole number from 1 to 100"]);
+  },
+);
+
+test("both ends of the range of a number belong to it", () => {
+  const number = wholeNumber({ min: 0, max: 100, byDefault: 20 });
+  expect([undefined, "0", "7", "100"].map((text) => number.parse(text))).toEqual([undefined, 0, 7, 100]);
+});
+
+test("every number of a query is refused in the same words, at every operation", () => {
+  const members = describedOperations().flatMap(({ operation, request: { query } }) =>
+    query instanceof z.ZodObject
+      ? Object.entries(query.shape).map(([name, member]) => [`${operation} ${name}`, member as z.ZodType] as const)
+      : [],
+  );
+  const said = members.flatMap(([name, member]) =>
+    ["x", "999999999"].map((text) => [name, member.safeParse(text).error?.issues[0]?.message ?? ""] as const),
+  );
+  const ofNumbers = said.filter(([, words]) => /number|expected.*<=|too big/i.test(words));
+  expect(ofNumbers.length).toBeGreaterThan(40);
+  expect(ofNumbers.filter(([, words]) => !BOTH_ENDS.test(words))).toEqual([]);
 });
 
 test("scheduledFor of the Box is read in the same forms as every other instant", () => {
