@@ -42,7 +42,11 @@ export const isStorable = (text: string): boolean =>
   !/[+-](?:1[5-9]|2\d):\d\d$/.test(text);
 
 /** ISO 8601 UTC with milliseconds and `Z`. @source spec/rulings.md, section 1 */
-export const isoInstant = (instant: Instant): string => new Date(instant).toISOString();
+export const isoInstant = (instant: Instant | Date): string => new Date(instant).toISOString();
+
+/** The same of what may not be there. */
+export const isoOrNull = (instant: Instant | Date | null | undefined): string | null =>
+  instant === null || instant === undefined ? null : isoInstant(instant);
 
 const bratislava = new Intl.DateTimeFormat("en-CA", {
   timeZone: "Europe/Bratislava",

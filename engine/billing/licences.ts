@@ -2,7 +2,7 @@
  * What a firm or an integrator may use, has used and will pay.
  * @source spec/enterprise.md, Licence information; spec/rulings.md, section 9; spec/shapes.md, section 4
  */
-import { isoInstant } from "../base/clock.js";
+import { isoInstant, isoOrNull } from "../base/clock.js";
 import type { Clock } from "../base/clock.js";
 import { Refusal } from "../base/errors.js";
 import type { FirmId, IntegratorId } from "../base/ids.js";
@@ -111,7 +111,7 @@ export async function readFirmLicence({ sql, clock }: LicencePorts, firmId: Firm
       code: row.code,
       name: plan.name,
       active: state.active,
-      expiresAt: state.expiresAt === undefined ? null : isoInstant(state.expiresAt),
+      expiresAt: isoOrNull(state.expiresAt),
       daysUntilExpiry: state.daysUntilExpiry ?? null,
       gracePeriodActive: state.gracePeriodActive,
       monthlyBase: euros(plan.monthlyBase_micro_eur),

@@ -2,7 +2,7 @@
  * The monthly reports: made when a month is over, once, and sent like any message of ours. Only the production network
  * is reported.
  */
-import { isoInstant } from "../base/clock.js";
+import { isoInstant, isoOrNull } from "../base/clock.js";
 import type { Clock } from "../base/clock.js";
 import type { Environment } from "../base/config.js";
 import { LIMITS } from "../base/limits.js";
@@ -115,7 +115,7 @@ export async function readSubmissions(
     status: row.status,
     sha256: row.sha256,
     createdAt: isoInstant(row.madeAt),
-    submittedAt: row.deliveredAt === undefined ? null : isoInstant(row.deliveredAt),
+    submittedAt: isoOrNull(row.deliveredAt),
   }));
   return { submissions: items, items, total, ...page };
 }

@@ -1,5 +1,5 @@
 /** What a key and its firm read of themselves. @source spec/shapes.md, section 4 */
-import { isoInstant } from "../base/clock.js";
+import { isoInstant, isoOrNull } from "../base/clock.js";
 import type { Clock } from "../base/clock.js";
 import { Refusal } from "../base/errors.js";
 import type { FirmId, KeyId } from "../base/ids.js";
@@ -64,11 +64,11 @@ export async function readKeyStatus({ sql, clock }: AccountPorts, caller: Caller
       prefix: key.prefix,
       permissions: [...key.scopes],
       active: key.active,
-      createdAt: isoInstant(key.createdAt.getTime()),
-      lastUsedAt: key.lastUsedAt === null ? null : isoInstant(key.lastUsedAt.getTime()),
+      createdAt: isoInstant(key.createdAt),
+      lastUsedAt: isoOrNull(key.lastUsedAt),
     },
     firm: firm === undefined ? null : { id: firm.id, peppolStatus: firm.peppolStatus },
-    plan: { name: plan.name, expiresAt: expiresAt === undefined ? null : isoInstant(expiresAt), active },
+    plan: { name: plan.name, expiresAt: isoOrNull(expiresAt), active },
     rateLimit: { perMinute: LIMITS.rate_enterprise, window: "60s" },
     integrator: caller.integratorId === undefined ? null : { id: caller.integratorId },
     firm_id: firm?.id ?? null,

@@ -106,7 +106,7 @@ function entryOf(row: AuditRow, scope: AuditScope): AuditEntry {
   const own = isOwn(row, scope);
   return {
     id: row.id,
-    occurred_at: isoInstant(row.occurredAt.getTime()),
+    occurred_at: isoInstant(row.occurredAt),
     actor_type: row.actorType,
     actor_id: own || row.actorType === "api_key" ? row.actorId : null,
     event: row.event,

@@ -1,7 +1,7 @@
 /** What operators do over the admin listener. @source design/interface.md, Admin JSON */
 import { z } from "zod";
 
-import { isoInstant, isStorable } from "../../engine/base/clock.js";
+import { isoInstant, isoOrNull, isStorable } from "../../engine/base/clock.js";
 import { Refusal } from "../../engine/base/errors.js";
 import {
   parseDocumentId,
@@ -100,7 +100,7 @@ const SAMPLE_LINES = 3;
 const documentOf = (document: OperatorDocument) => ({
   ...document,
   direction: "sent" as const,
-  nextAttemptAt: document.nextAttemptAt === null ? null : isoInstant(document.nextAttemptAt),
+  nextAttemptAt: isoOrNull(document.nextAttemptAt),
   createdAt: isoInstant(document.createdAt),
   updatedAt: isoInstant(document.updatedAt),
 });
@@ -112,7 +112,7 @@ const detailOf = ({ timeline, attemptList, notApplied, ...document }: OperatorDo
   attemptList: attemptList.map((attempt) => ({
     ...attempt,
     startedAt: isoInstant(attempt.startedAt),
-    finishedAt: attempt.finishedAt === null ? null : isoInstant(attempt.finishedAt),
+    finishedAt: isoOrNull(attempt.finishedAt),
   })),
 });
 
@@ -121,7 +121,7 @@ const receivedOf = ({ receivedAt, acknowledgedAt, ...document }: OperatorReceive
   direction: "received" as const,
   createdAt: isoInstant(receivedAt),
   updatedAt: isoInstant(acknowledgedAt ?? receivedAt),
-  acknowledgedAt: acknowledgedAt === null ? null : isoInstant(acknowledgedAt),
+  acknowledgedAt: isoOrNull(acknowledgedAt),
 });
 
 const isOutbound = (status: string): status is OutboundState => OUTBOUND_STATES.some((state) => state === status);
@@ -319,7 +319,7 @@ const operationRows = (ports: AdminPorts): readonly Route[] => [
         keyId,
         seals: keyId === ports.masterKeyId,
         replacedBy: replacedBy ?? null,
-        madeAt: isoInstant(madeAt.getTime()),
+        madeAt: isoInstant(madeAt),
       }));
       return { status: 200, body: { keys } };
     },

@@ -1,5 +1,5 @@
 /** Items as clients read them. @source spec/shapes.md, section 2 */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import type { BoxItemId, FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -93,8 +93,6 @@ export interface BoxDetail extends BoxItem {
   }[];
 }
 
-const instantOf = (date: Date | null): string | null => (date === null ? null : isoInstant(date.getTime()));
-
 function retentionOf({ direction, status, statusSince }: BoxItemRow): BoxItem["retention"] {
   if (direction === "inbound") return { expiresAt: null, reason: "received_archive" };
   const kept = BOX_KEPT[status];
@@ -160,20 +158,20 @@ function itemOf(row: BoxItemRow, attempt: BoxAttemptRow | undefined): BoxItem {
     peppolMessageId: row.as4MessageId,
     documentTypeId: row.documentTypeId,
     processId: row.processId,
-    scheduledFor: instantOf(row.scheduledFor),
-    nextAttemptAt: waits ? instantOf(row.dueAt ?? row.documentNextAt) : null,
-    lockedAt: instantOf(locked),
+    scheduledFor: isoOrNull(row.scheduledFor),
+    nextAttemptAt: waits ? isoOrNull(row.dueAt ?? row.documentNextAt) : null,
+    lockedAt: isoOrNull(locked),
     lockedBy: locked === null ? null : "dispatcher",
     attemptCount: row.attemptsBefore + (row.documentAttempts ?? 0),
     payloadSha256: row.payloadSha256.toString("hex"),
     storageBytes: row.payloadBytes,
     retention: retentionOf(row),
-    sentAt: instantOf(row.sentAt),
-    receivedAt: instantOf(row.receivedAt),
-    cancelledAt: instantOf(row.cancelledAt),
+    sentAt: isoOrNull(row.sentAt),
+    receivedAt: isoOrNull(row.receivedAt),
+    cancelledAt: isoOrNull(row.cancelledAt),
     lastError: faultOf(row, attempt),
-    createdAt: instantOf(row.createdAt) ?? "",
-    updatedAt: instantOf(row.updatedAt) ?? "",
+    createdAt: isoInstant(row.createdAt),
+    updatedAt: isoInstant(row.updatedAt),
     links: linksOf(row),
   };
 }
@@ -220,14 +218,14 @@ const lineOf = (line: BoxTimelineRow): BoxDetail["timeline"][number] => ({
   actor: { type: line.actorType === "api" ? "api_key" : line.actorType, id: line.actorId },
   detail: line.detail,
   documentId: line.documentId,
-  occurredAt: instantOf(line.occurredAt) ?? "",
+  occurredAt: isoInstant(line.occurredAt),
 });
 
 const attemptOf = (attempt: BoxAttemptRow): BoxDetail["attempts"][number] => ({
   number: attempt.number,
   documentId: attempt.documentId,
-  startedAt: instantOf(attempt.startedAt) ?? "",
-  finishedAt: instantOf(attempt.finishedAt),
+  startedAt: isoInstant(attempt.startedAt),
+  finishedAt: isoOrNull(attempt.finishedAt),
   outcome: attempt.outcome,
   code: attempt.code,
   retryable: attempt.retryable,

@@ -1,5 +1,5 @@
 /** What a firm has sent and received, in the words of the Connector. @source spec/rulings.md, section 11 */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
@@ -105,8 +105,6 @@ async function saidIn(
   }
 }
 
-const orNull = (at: Date | null): string | null => (at === null ? null : isoInstant(at.getTime()));
-
 const responseOf = ({ responseCode, responseReason, respondedAt, direction }: ConnectorRow) =>
   responseCode === null
     ? null
@@ -114,7 +112,7 @@ const responseOf = ({ responseCode, responseReason, respondedAt, direction }: Co
         status: statusNamed(responseCode),
         direction: direction === "outbound" ? ("received" as const) : ("sent" as const),
         reason: responseReason,
-        respondedAt: orNull(respondedAt),
+        respondedAt: isoOrNull(respondedAt),
       };
 
 /** A document as an integrator's program sees it. */
@@ -151,10 +149,10 @@ async function shownOf(ports: ConnectorReadPorts, customer: Customer, row: Conne
     dueDate: said?.dueDate ?? null,
     taxPointDate: said?.taxPointDate ?? null,
     deliveryDate: said?.deliveryDate ?? null,
-    processedAt: orNull(row.acknowledgedAt),
+    processedAt: isoOrNull(row.acknowledgedAt),
     processedReference: row.reference,
-    createdAt: isoInstant(row.createdAt.getTime()),
-    updatedAt: isoInstant(row.updatedAt.getTime()),
+    createdAt: isoInstant(row.createdAt),
+    updatedAt: isoInstant(row.updatedAt),
     response: responseOf(row),
     actions: [...actionsOf(row)],
     links: {

@@ -1,5 +1,5 @@
 /** What Message Level Statuses and invoice responses do to the documents that we sent. */
-import { addDays, bratislavaDay } from "../../base/clock.js";
+import { addDays, bratislavaDay, isoInstant } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { parseCalendarDay } from "../../base/dates.js";
 import { newId, parseUuid, participantKey } from "../../base/ids.js";
@@ -209,7 +209,7 @@ function mlsReading(status: PendingStatus, mls: Mls, target: StatusTarget | unde
     content: { code: mls.code, responseId: mls.id, issuedAt: mls.issuedAt },
     decision: decideMls(mls, status, target),
     detail: description,
-    meta: { mls: mls.code, issuedAt: new Date(mls.issuedAt).toISOString(), issues },
+    meta: { mls: mls.code, issuedAt: isoInstant(mls.issuedAt), issues },
     changes: mls.code === "RE" && description !== undefined ? { statusReason: description } : {},
   };
 }
@@ -230,7 +230,7 @@ function responseReading(status: PendingStatus, said: SaidResponse, target: Stat
     detail: reasons.find(({ text }) => text !== null)?.text ?? undefined,
     meta: {
       response: response.code,
-      issuedAt: new Date(response.issuedAt).toISOString(),
+      issuedAt: isoInstant(response.issuedAt),
       reasons,
       ...(target !== undefined && isOtherSeat(target, status.peerSeat) ? { seat: status.peerSeat } : {}),
     },

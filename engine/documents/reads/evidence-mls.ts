@@ -1,5 +1,5 @@
 /** The Message Level Status of a document as its firm sees it: the one that came, or the one that we sent or owe. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import { readMls } from "../../peppol/responses/mls.js";
 import type { MlsReason } from "../../peppol/responses/mls.js";
 import type { OutboundState } from "../../lifecycle/document.js";
@@ -96,7 +96,7 @@ export async function readOwedMls(ports: MlsViewPorts, id: string): Promise<MlsV
     state,
     ...(await contentOf(ports, message)),
     receivedAt: null,
-    deliveredAt: message.deliveredAt === undefined ? null : isoInstant(message.deliveredAt),
+    deliveredAt: isoOrNull(message.deliveredAt),
     sha256: message.sha256,
   };
 }

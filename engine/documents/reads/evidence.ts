@@ -1,5 +1,5 @@
 /** What can be shown of a document's way over the network. @source spec/rulings.md, section 11, Evidence */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
 import type { DocumentId, FirmId, ReceivedDocumentId } from "../../base/ids.js";
 import { errorFields } from "../../base/log.js";
@@ -72,9 +72,6 @@ async function factsOf(sql: Sql, firmId: FirmId, id: string): Promise<Facts> {
 /** Outcomes whose answer is a receipt. */
 const RECEIPTED: readonly string[] = ["receipt", "stored", "duplicate"];
 
-const instant = (value: number | null | undefined): string | null =>
-  value === null || value === undefined ? null : isoInstant(value);
-
 /** @throws Refusal NOT_FOUND, TEMPORARY */
 export async function readDocumentEvidence(
   ports: EvidenceReadPorts,
@@ -90,8 +87,8 @@ export async function readDocumentEvidence(
     documentId: id,
     state: facts.state,
     as4MessageId: facts.as4MessageId,
-    sentAt: instant(entry?.direction === "outbound" ? entry.requestAt : undefined),
-    deliveredAt: instant(facts.deliveredAt),
+    sentAt: isoOrNull(entry?.direction === "outbound" ? entry.requestAt : undefined),
+    deliveredAt: isoOrNull(facts.deliveredAt),
     receipt: receiptOf(entry),
     envelope:
       entry === undefined

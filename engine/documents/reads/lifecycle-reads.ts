@@ -1,5 +1,5 @@
 /** What became of a sent document, as its firm reads it. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
 import type { DocumentId, FirmId } from "../../base/ids.js";
@@ -28,8 +28,6 @@ export interface StatusRecord {
   readonly updatedAt: string;
 }
 
-const orNull = (instant: number | null): string | null => (instant === null ? null : isoInstant(instant));
-
 function validationResultOf(stored: Json): StatusRecord["validationResult"] {
   if (stored === null || typeof stored !== "object" || Array.isArray(stored)) return null;
   const { errors, warnings } = stored as { readonly errors?: Json; readonly warnings?: Json };
@@ -48,8 +46,8 @@ export const statusRecord = (record: DocumentRecord): StatusRecord => ({
     ...(detail === null ? {} : { detail }),
   })),
   validationResult: validationResultOf(record.validationResult),
-  deliveredAt: orNull(record.deliveredAt),
-  acknowledgedAt: orNull(record.acknowledgedAt),
+  deliveredAt: isoOrNull(record.deliveredAt),
+  acknowledgedAt: isoOrNull(record.acknowledgedAt),
   invoiceResponseStatus: record.invoiceResponseStatus,
   as4MessageId: record.as4MessageId,
   ...(record.statusReason === null ? {} : { statusReason: record.statusReason }),

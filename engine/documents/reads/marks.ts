@@ -1,5 +1,5 @@
 /** What a firm says of its own handling of a document: never of what the network did. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import { newId, participantKey } from "../../base/ids.js";
 import type { FirmId, ParticipantId } from "../../base/ids.js";
@@ -52,7 +52,7 @@ export async function markOwned(
     documentId: id,
     state,
     note: done.note,
-    markedAt: isoInstant(done.markedAt.getTime()),
-    acknowledgedAt: done.acknowledgedAt === null ? null : isoInstant(done.acknowledgedAt.getTime()),
+    markedAt: isoInstant(done.markedAt),
+    acknowledgedAt: isoOrNull(done.acknowledgedAt),
   };
 }

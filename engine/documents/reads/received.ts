@@ -1,5 +1,5 @@
 /** What a firm has received, over all its participants: pages, one document, the pull; also over many firms. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
@@ -30,8 +30,6 @@ interface ReceivedPorts {
   readonly clock: Clock;
 }
 
-const orNull = (at: Date | null): string | null => (at === null ? null : isoInstant(at.getTime()));
-
 /** The states in the lower case of the JSON interfaces. */
 const WORDS = { RECEIVED: "received", ACKNOWLEDGED: "acknowledged" } as const satisfies Record<ReceivedState, string>;
 /** Every word. */
@@ -56,8 +54,8 @@ const listed = (row: FirmReceived) => ({
   totalAmount: row.total,
   as4MessageId: row.as4MessageId,
   payloadSha256: row.payloadSha256,
-  receivedAt: isoInstant(row.receivedAt.getTime()),
-  acknowledgedAt: orNull(row.acknowledgedAt),
+  receivedAt: isoInstant(row.receivedAt),
+  acknowledgedAt: isoOrNull(row.acknowledgedAt),
   clientReference: row.clientReference,
 });
 
@@ -77,8 +75,8 @@ const pulled = (row: FirmReceived) => ({
   process_id: row.processId,
   as4_message_id: row.as4MessageId,
   payload_sha256: row.payloadSha256,
-  received_at: isoInstant(row.receivedAt.getTime()),
-  acknowledged_at: orNull(row.acknowledgedAt),
+  received_at: isoInstant(row.receivedAt),
+  acknowledged_at: isoOrNull(row.acknowledgedAt),
   client_reference: row.clientReference,
 });
 

@@ -1,5 +1,5 @@
 /** What was answered to a document: what a buyer said to what was sent, and what the firm said to what it received. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { FirmId, ReceivedDocumentId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { firstChars } from "../../base/text.js";
@@ -82,7 +82,7 @@ async function toSent({ sql, sealer, validators }: ResponsePorts, id: string): P
       outcome: row.outcome,
       delivery: null,
       respondedAt: isoInstant(row.at),
-      issuedAt: issued === undefined ? null : isoInstant(issued),
+      issuedAt: isoOrNull(issued),
     });
   }
   return views;

@@ -1,5 +1,5 @@
 /** What a firm has sent: one document whole, pages, many at once, the exact bytes, the pulls. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
@@ -29,8 +29,6 @@ import type { ListedKind } from "./kinds.js";
 import { readDocument, statusRecord } from "./lifecycle-reads.js";
 import { beginningOf, pageOf, refuseLost } from "./places.js";
 
-const orNull = (at: Date | null): string | null => (at === null ? null : isoInstant(at.getTime()));
-
 /** A sent document in a list. */
 const listed = (row: FirmSent) => ({
   id: row.id,
@@ -52,10 +50,10 @@ const listed = (row: FirmSent) => ({
   as4MessageId: row.as4MessageId,
   payloadSha256: row.payloadSha256,
   attempts: row.attempts,
-  createdAt: isoInstant(row.createdAt.getTime()),
-  updatedAt: isoInstant(row.updatedAt.getTime()),
-  deliveredAt: orNull(row.deliveredAt),
-  acknowledgedAt: orNull(row.acknowledgedAt),
+  createdAt: isoInstant(row.createdAt),
+  updatedAt: isoInstant(row.updatedAt),
+  deliveredAt: isoOrNull(row.deliveredAt),
+  acknowledgedAt: isoOrNull(row.acknowledgedAt),
 });
 
 /** What was sent and what became of it, with everything that is known. @throws Refusal NOT_FOUND, TEMPORARY */
@@ -82,7 +80,7 @@ export async function readSentDetail(sql: Sql, firmId: FirmId, id: DocumentId) {
     payloadSha256,
     attempts,
     sentAt: sentAtOf(record),
-    marks: marks.map(({ state, note, markedAt }) => ({ state, note, markedAt: isoInstant(markedAt.getTime()) })),
+    marks: marks.map(({ state, note, markedAt }) => ({ state, note, markedAt: isoInstant(markedAt) })),
     links: {
       self: path,
       status: `${path}/status`,
@@ -175,9 +173,9 @@ export const pulledSent = (row: FirmSent) => ({
   as4_message_id: row.as4MessageId,
   payload_sha256: row.payloadSha256,
   attempts: row.attempts,
-  created_at: isoInstant(row.createdAt.getTime()),
-  updated_at: isoInstant(row.updatedAt.getTime()),
-  delivered_at: orNull(row.deliveredAt),
+  created_at: isoInstant(row.createdAt),
+  updated_at: isoInstant(row.updatedAt),
+  delivered_at: isoOrNull(row.deliveredAt),
 });
 
 const pullStatusOf = ({ status, attempts }: Pick<FirmSent, "status" | "attempts">): PullStatus =>
@@ -253,7 +251,7 @@ export async function pullOutboundEvents(
       document_id: documentId,
       detail,
       meta,
-      occurred_at: isoInstant(occurredAt.getTime()),
+      occurred_at: isoInstant(occurredAt),
     })),
     next_cursor: page.nextCursor,
     has_more: page.hasMore,

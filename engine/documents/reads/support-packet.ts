@@ -1,5 +1,5 @@
 /** Everything that support needs to know of a document, and nothing of what it says. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import type { DocumentId, FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -33,8 +33,6 @@ function codeIn(meta: Json): string | null {
   const code = members["mls"] ?? members["response"] ?? members["mark"];
   return typeof code === "string" && CODE.test(code) ? code : null;
 }
-
-const orNull = (at: Date | null): string | null => (at === null ? null : isoInstant(at.getTime()));
 
 /** By which rules a verdict was made: each set with its version. */
 const ruleSetsOf = (validation: Json): string[] => {
@@ -78,8 +76,8 @@ async function sentParts({ sql }: PacketPorts, firmId: FirmId, id: DocumentId) {
     })),
     attempts: attempts.map(({ startedAt, finishedAt, ...attempt }) => ({
       ...attempt,
-      startedAt: isoInstant(startedAt.getTime()),
-      finishedAt: orNull(finishedAt),
+      startedAt: isoInstant(startedAt),
+      finishedAt: isoOrNull(finishedAt),
     })),
   };
 }
@@ -103,7 +101,7 @@ async function receivedParts(
     versions: { ruleSets: [] as string[] },
     timeline: happened
       .flatMap(([eventType, actor, code, at]): PacketEvent[] =>
-        at === null || at === undefined ? [] : [{ eventType, actor, code, occurredAt: isoInstant(at.getTime()) }],
+        at === null || at === undefined ? [] : [{ eventType, actor, code, occurredAt: isoInstant(at) }],
       )
       .sort((a, b) => (a.occurredAt < b.occurredAt ? -1 : a.occurredAt > b.occurredAt ? 1 : 0)),
     attempts: [],
@@ -125,6 +123,6 @@ export async function readSupportPacket(ports: PacketPorts, firmId: FirmId, id: 
     generatedAt: isoInstant(ports.clock.now()),
     ...parts,
     evidence,
-    marks: marks.map(({ state, markedAt }) => ({ state, markedAt: isoInstant(markedAt.getTime()) })),
+    marks: marks.map(({ state, markedAt }) => ({ state, markedAt: isoInstant(markedAt) })),
   };
 }

@@ -2,7 +2,7 @@
  * The debugger: deliveries of the Connector's webhook, what was sent, what came back and what to do about it.
  * @source spec/rulings.md, section 11, Webhook; spec/shapes.md, section 7
  */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
@@ -47,8 +47,6 @@ export interface ConnectorDeliveriesAsked {
   readonly to: Instant | undefined;
 }
 
-const orNull = (at: Date | null): string | null => (at === null ? null : isoInstant(at.getTime()));
-
 const viewOf = (row: ConnectorDeliveryRow) => ({
   id: row.id,
   eventId: row.eventId,
@@ -62,12 +60,12 @@ const viewOf = (row: ConnectorDeliveryRow) => ({
   replayedFrom: row.replayOf,
   attempts: row.attempts,
   maxAttempts: mannerOf(row.scenario).attempts_max,
-  nextAttemptAt: orNull(row.nextAttemptAt),
-  lastAttemptAt: orNull(row.attemptedAt),
-  completedAt: orNull(row.settledAt),
+  nextAttemptAt: isoOrNull(row.nextAttemptAt),
+  lastAttemptAt: isoOrNull(row.attemptedAt),
+  completedAt: isoOrNull(row.settledAt),
   responseStatus: row.responseStatus,
   diagnosisCode: diagnosisOf(row),
-  createdAt: isoInstant(row.createdAt.getTime()),
+  createdAt: isoInstant(row.createdAt),
 });
 
 /** One page of deliveries, newest first. @throws Refusal REQUEST_INVALID for a cursor of another list; TEMPORARY */
@@ -103,8 +101,8 @@ const attemptOf = (row: AttemptRow) => {
     id: row.id,
     number: row.number,
     outcome: row.outcome,
-    startedAt: isoInstant(row.startedAt.getTime()),
-    completedAt: orNull(row.completedAt),
+    startedAt: isoInstant(row.startedAt),
+    completedAt: isoOrNull(row.completedAt),
     durationMs: row.completedAt === null ? null : Math.max(0, row.completedAt.getTime() - row.startedAt.getTime()),
     endpoint: row.endpoint,
     requestTimestamp: numberOrNull(row.requestTimestamp),
@@ -116,7 +114,7 @@ const attemptOf = (row: AttemptRow) => {
     responseBodyTruncated: row.responseBodyTruncated ?? false,
     retryable: row.retryable ?? false,
     retryAfterMs: numberOrNull(row.retryAfterMs),
-    nextRetryAt: orNull(row.nextRetryAt),
+    nextRetryAt: isoOrNull(row.nextRetryAt),
     diagnosisCode: finding?.code ?? null,
     errorMessage: finding?.message ?? null,
   };

@@ -31,7 +31,7 @@ const answerOf = ({ answer, direction }: Pick<Happened<ConnectorEventState, null
         status: statusNamed(answer.code),
         direction: direction === "outbound" ? ("received" as const) : ("sent" as const),
         reason: answer.reason,
-        respondedAt: isoInstant(answer.at.getTime()),
+        respondedAt: isoInstant(answer.at),
       };
 
 /** What happened to a document, as an integrator's program reads it. */
@@ -45,7 +45,7 @@ export const connectorEvent = <State extends ConnectorEventState, Type extends s
     customerRef,
     documentId,
     state,
-    occurredAt: isoInstant(occurredAt.getTime()),
+    occurredAt: isoInstant(occurredAt),
     data: { direction, type, number, response: answerOf(happened) },
   };
 };

@@ -132,7 +132,7 @@ export async function readTestSuite(sql: Sql, integratorId: IntegratorId, id: st
     event: first.event,
     status,
     scenarios,
-    createdAt: isoInstant(first.createdAt.getTime()),
+    createdAt: isoInstant(first.createdAt),
     completedAt: status === "running" ? null : isoInstant(Math.max(...ends)),
   };
 }

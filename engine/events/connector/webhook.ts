@@ -54,8 +54,8 @@ export interface ShownWebhook {
 
 const viewOf = ({ createdAt, updatedAt, ...row }: ConnectorWebhookRow): ConnectorWebhook => ({
   ...row,
-  createdAt: isoInstant(createdAt.getTime()),
-  updatedAt: isoInstant(updatedAt.getTime()),
+  createdAt: isoInstant(createdAt),
+  updatedAt: isoInstant(updatedAt),
 });
 
 /** 256 bits in hex: its own letters, as UTF-8, are the key. @source spec/rulings.md, section 11: 64 hex */

@@ -1,5 +1,5 @@
 /** What became of deliveries, as the owner of their subscription reads it. @source spec/shapes.md, section 5 */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
@@ -58,8 +58,6 @@ export interface DeliveriesAsked {
   readonly withBody: boolean;
 }
 
-const orNull = (at: Date | null): string | null => (at === null ? null : isoInstant(at.getTime()));
-
 const deliveryOf = (row: DeliveryRow, withBody: boolean): DeliveryView => ({
   id: row.id,
   webhookId: row.subscriptionId,
@@ -71,13 +69,13 @@ const deliveryOf = (row: DeliveryRow, withBody: boolean): DeliveryView => ({
   maxAttempts: LIMITS.webhook_attempts_max,
   testRunId: row.testRunId,
   replayedFrom: row.replayOf,
-  nextAttemptAt: orNull(row.nextAttemptAt),
-  lastAttemptAt: orNull(row.attemptedAt),
-  completedAt: orNull(row.settledAt),
+  nextAttemptAt: isoOrNull(row.nextAttemptAt),
+  lastAttemptAt: isoOrNull(row.attemptedAt),
+  completedAt: isoOrNull(row.settledAt),
   responseStatus: row.responseStatus,
   ...(withBody ? { responseBody: row.responseBody } : {}),
   error: row.cause,
-  createdAt: isoInstant(row.createdAt.getTime()),
+  createdAt: isoInstant(row.createdAt),
 });
 
 interface ReadPorts {

@@ -163,7 +163,7 @@ function dataOf(row: Told): EventData {
       sender_peppol_id: row.sender,
       receiver_peppol_id: row.receiver,
     }),
-    ...kind.members(row, isoInstant(row.occurredAt.getTime())),
+    ...kind.members(row, isoInstant(row.occurredAt)),
   };
 }
 
@@ -173,7 +173,7 @@ export const envelopeOf = (row: MessageRow): EventEnvelope => ({
   event_version: "1",
   webhook_id: row.subscriptionId,
   webhook_event_id: row.eventId,
-  timestamp: isoInstant(row.occurredAt.getTime()),
+  timestamp: isoInstant(row.occurredAt),
   data: row.testData === null ? dataOf(row) : (row.testData as EventData),
 });
 

@@ -38,7 +38,7 @@ const pulled = ({ rows, hasMore }: PendingPage): PulledEvents => ({
     firm_id: row.firmId,
     event: row.event,
     payload: envelopeOf(row),
-    created_at: isoInstant(row.occurredAt.getTime()),
+    created_at: isoInstant(row.occurredAt),
   })),
   has_more: hasMore,
 });

@@ -77,7 +77,7 @@ const viewOf = ({ id, url, events, isActive, createdAt }: SubscriptionRow): Subs
   url,
   events,
   isActive,
-  createdAt: isoInstant(createdAt.getTime()),
+  createdAt: isoInstant(createdAt),
 });
 const listedOf = (row: SubscriptionRow): ListedSubscription => ({ ...viewOf(row), failedAttempts: row.failedAttempts });
 

@@ -115,8 +115,8 @@ const offerOf = (row: OfferRow): ConsentOffer => ({
   requestedInterface: row.requestedInterface,
   requestedScopes: [...row.requestedScopes],
   status: row.status,
-  expiresAt: isoInstant(row.expiresAt.getTime()),
-  createdAt: isoInstant(row.createdAt.getTime()),
+  expiresAt: isoInstant(row.expiresAt),
+  createdAt: isoInstant(row.createdAt),
 });
 
 /** Bytes of the secret in a link: 256 bits, written as 43 characters. */
@@ -326,6 +326,6 @@ export async function readConsentStatus(
     scopes: binding?.state === "active" ? [...binding.scopes] : [],
     customerReference: binding?.customerRef ?? customerReference ?? null,
     firmId: binding?.firmId ?? firmId ?? null,
-    updatedAt: binding === undefined ? null : isoInstant(binding.updatedAt.getTime()),
+    updatedAt: binding === undefined ? null : isoInstant(binding.updatedAt),
   };
 }

@@ -172,7 +172,7 @@ export async function readFirm(ports: PartnerFirmPorts, caller: Caller, firmId: 
     icDph: firm.icDph,
     address: addressOf(firm),
     plan: PLANS[plan.code].name,
-    createdAt: isoInstant(firm.createdAt.getTime()),
+    createdAt: isoInstant(firm.createdAt),
   };
 }
 
@@ -218,7 +218,7 @@ const documentOf = (row: FirmDocumentRow): FirmDocument => ({
   senderPeppolId: row.sender,
   receiverPeppolId: row.receiver,
   number: row.number,
-  createdAt: isoInstant(row.createdAt.getTime()),
+  createdAt: isoInstant(row.createdAt),
 });
 
 /**

@@ -1,5 +1,5 @@
 /** Keys that keys ask for: an integrator's own and those for one firm, and the successor of a firm's key. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
 import type { ErrorName } from "../../base/errors.js";
@@ -216,8 +216,8 @@ const listed = (row: KeyRow): ListedKey => ({
   scopes: [...row.scopes],
   ipAllowlist: [...row.ipAllowlist],
   isActive: row.active,
-  lastUsedAt: row.lastUsedAt === null ? null : isoInstant(row.lastUsedAt.getTime()),
-  createdAt: isoInstant(row.createdAt.getTime()),
+  lastUsedAt: isoOrNull(row.lastUsedAt),
+  createdAt: isoInstant(row.createdAt),
   scopedFirmId: row.scopedFirmId,
 });
 

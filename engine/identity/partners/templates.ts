@@ -29,8 +29,8 @@ export interface MapperTemplate extends TemplateWish {
 const shown = ({ templateKey, fieldMap, createdAt, updatedAt }: TemplateRow): MapperTemplate => ({
   templateKey,
   fieldMap,
-  createdAt: isoInstant(createdAt.getTime()),
-  updatedAt: isoInstant(updatedAt.getTime()),
+  createdAt: isoInstant(createdAt),
+  updatedAt: isoInstant(updatedAt),
 });
 
 /**

@@ -1,7 +1,7 @@
 /** What intermediaries and operators read of White Label, and the customers whom an intermediary represents. */
 import { createHash } from "node:crypto";
 
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { ERRORS, keyReused, Refusal } from "../../base/errors.js";
@@ -101,8 +101,8 @@ export const whiteLabelView = (row: WhiteLabelRow): WhiteLabelOperation => ({
   participantId: row.participantId,
   reviewRequired: row.status === "manual_review",
   error: row.errorCode === null ? null : { code: row.errorCode, message: sentenceOf(row.errorCode, row) },
-  createdAt: isoInstant(row.createdAt.getTime()),
-  completedAt: row.completedAt === null ? null : isoInstant(row.completedAt.getTime()),
+  createdAt: isoInstant(row.createdAt),
+  completedAt: isoOrNull(row.completedAt),
 });
 
 /** One operation of an integrator. @throws Refusal NOT_FOUND, TEMPORARY */
@@ -135,7 +135,7 @@ const participantView = ({ participant, managedSince, ...row }: WhiteLabelPartic
   ...row,
   peppolId: participant,
   endpointProfile: "managed",
-  managedSince: isoInstant(managedSince.getTime()),
+  managedSince: isoInstant(managedSince),
 });
 
 /** One participant of an integrator. @throws Refusal NOT_FOUND, TEMPORARY */
@@ -207,7 +207,7 @@ export interface WhiteLabelCustomer {
 const customerView = ({ createdAt, ...row }: WhiteLabelCustomerRow): WhiteLabelCustomer => ({
   ...row,
   status: "active",
-  createdAt: isoInstant(createdAt.getTime()),
+  createdAt: isoInstant(createdAt),
 });
 
 /** Customers of an integrator. @throws Refusal REQUEST_INVALID, TEMPORARY */

@@ -1,5 +1,5 @@
 /** Statements on the plans of firms. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId } from "../../base/ids.js";
 import { stampParameter } from "../identity/audit.js";
@@ -35,7 +35,7 @@ export async function putPlan(
   },
   now: Instant,
 ): Promise<boolean> {
-  const expiresAt = plan.expiresAt === undefined ? null : isoInstant(plan.expiresAt);
+  const expiresAt = isoOrNull(plan.expiresAt);
   const rows = await sql<{ readonly isKnown: boolean }[]>`
     select put_firm_plan(${plan.firmId}, ${plan.code}, ${expiresAt}, ${isoInstant(now)},
       ${stampParameter(sql, plan.audit)}) as "isKnown"`;

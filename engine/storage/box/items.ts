@@ -1,5 +1,5 @@
 /** Items of the Box: made once for each external id, listed and read with what their documents have become. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { BoxItemId, FirmId, IntegratorId, KeyId, ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -45,7 +45,7 @@ export async function createBoxItem(sql: Sql, item: NewBoxItem, audit: AuditStam
     ...kept,
     integratorId: item.integratorId ?? null,
     externalId: item.externalId ?? null,
-    scheduledFor: scheduledFor === undefined ? null : isoInstant(scheduledFor),
+    scheduledFor: isoOrNull(scheduledFor),
     createdAt: isoInstant(createdAt),
   };
   const rows = await sql<BoxCreation[]>`

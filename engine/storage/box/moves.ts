@@ -1,5 +1,5 @@
 /** Moves of items that clients ask for, decided by the item's version. */
-import { isoInstant } from "../../base/clock.js";
+import { isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { BoxItemId, DocumentId, FirmId, IntegratorId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -38,7 +38,7 @@ export async function moveBoxItem(
   const given = {
     ...move,
     integratorId: integratorId ?? null,
-    scheduledFor: scheduledFor === undefined ? null : isoInstant(scheduledFor),
+    scheduledFor: isoOrNull(scheduledFor),
     leaseMs: LIMITS.box_lease_ms,
     documentStatus: cancelled.status,
     reason: cancelled.reason,

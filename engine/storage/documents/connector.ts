@@ -1,5 +1,5 @@
 /** Statements of the Connector: what one firm has sent and received, in the order in which it could be seen. */
-import { isoInstant } from "../../base/clock.js";
+import { isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId } from "../../base/ids.js";
 import type { Staging } from "../../lifecycle/connector.js";
@@ -162,7 +162,7 @@ export async function findConnectorStanding(
  */
 export async function listConnectorDocuments(sql: Sql, query: ConnectorQuery): Promise<ConnectorRow[]> {
   const { firmId, after, createdAfter, type = null, isAttempted = null, isCancelled = null, limit } = query;
-  const from = createdAfter === undefined ? null : isoInstant(createdAfter);
+  const from = isoOrNull(createdAfter);
   const beyond = sql`(${after.transactionId}::text::xid8, ${after.position}::bigint)`;
   const rows = await sql<StoredRow[]>`
     with outbound as (

@@ -1,5 +1,5 @@
 /** Statements of the outbound document: accept, take an attempt, apply a move, read. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { Door } from "../../base/doors.js";
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
@@ -134,7 +134,7 @@ export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[
 /** The call of accept_documents as a table. @param sealed  what stands for the payloads, of `withBase64` */
 function acceptCall(sql: Sql, documents: readonly NewDocument[], sealed: readonly string[]) {
   const column = <K extends keyof NewDocument>(name: K): NewDocument[K][] => documents.map((d) => d[name]);
-  const instants = documents.map((d) => new Date(d.acceptedAt).toISOString());
+  const instants = documents.map((d) => isoInstant(d.acceptedAt));
   return sql`accept_documents(
       ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("keyId")}::uuid[], ${column("sender")}::text[],
       ${column("receiver")}::text[],
@@ -243,15 +243,14 @@ export const eventsJson = (events: readonly NewEvent[]): string =>
  */
 export const applyMove = batched<MoveRow, number | undefined>(
   async (sql, moves) => {
-    const instant = (value: Instant | undefined): string | null => (value === undefined ? null : isoInstant(value));
     const rows = await sql<{ readonly n: string; readonly version: number }[]>`
     select m.n, a.version
     from unnest(
       ${moves.map(({ id }) => id)}::uuid[], ${moves.map(({ version }) => version)}::integer[],
       ${moves.map(({ status }) => status)}::text[],
       ${moves.map(({ trigger }) => trigger ?? null)}::text[], ${moves.map(({ detail }) => detail ?? null)}::text[],
-      ${moves.map(({ now }) => instant(now))}::timestamptz[],
-      ${moves.map(({ nextAttemptAt }) => instant(nextAttemptAt))}::timestamptz[],
+      ${moves.map(({ now }) => isoInstant(now))}::timestamptz[],
+      ${moves.map(({ nextAttemptAt }) => isoOrNull(nextAttemptAt))}::timestamptz[],
       ${moves.map(({ events }) => eventsJson(events))}::text[],
       ${moves.map(({ attempt }) => (attempt === undefined ? null : JSON.stringify(attempt)))}::text[],
         ${moves.map(({ changes }) => JSON.stringify(changes))}::text[]
@@ -302,8 +301,6 @@ export interface DocumentRecord {
   readonly updatedAt: Instant;
 }
 
-const instantOrNull = (value: Date | null): Instant | null => (value === null ? null : value.getTime());
-
 /** One document with its history in one statement; undefined when the firm has no such document. */
 export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Promise<DocumentRecord | undefined> {
   const [row] = await sql<
@@ -352,8 +349,8 @@ export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Pr
     facts: row.facts,
     validationResult: row.validation_result,
     history: row.history.map((h) => ({ status: h.status, timestamp: Math.round(h.at), detail: h.detail })),
-    deliveredAt: instantOrNull(row.delivered_at),
-    acknowledgedAt: instantOrNull(row.acknowledged_at),
+    deliveredAt: row.delivered_at?.getTime() ?? null,
+    acknowledgedAt: row.acknowledged_at?.getTime() ?? null,
     invoiceResponseStatus: row.invoice_response_status,
     as4MessageId: row.as4_message_id,
     createdAt: row.created_at.getTime(),

@@ -1,7 +1,7 @@
 /** Statements on what firms have received, over all participants: pages, one document, the pull. */
 import type postgres from "postgres";
 
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import { firstIdAt } from "../../base/ids.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
@@ -113,7 +113,7 @@ const PLACES = {
  * (test/integration/documents/inbox-depth.test.ts).
  */
 const inMailbox = (sql: Sql, { since }: InboxPageQuery, until: keyof typeof PLACES = "the end") => {
-  const from = since === undefined ? null : isoInstant(since);
+  const from = isoOrNull(since);
   return sql`
     from received_document as d
     where (d.participant_key, d.firm_id, d.status, d.position) > (b.key, b.id, b.status, ${placeBefore(sql, since)})
@@ -200,7 +200,7 @@ interface ReceivedPullQuery {
 export async function pullReceived(sql: Sql, query: ReceivedPullQuery): Promise<(FirmReceived & FeedPlace)[]> {
   const { firmId, after, since, type = null, limit, shownAt } = query;
   const senderKey = query.senderKey ?? null;
-  const from = since === undefined ? null : isoInstant(since);
+  const from = isoOrNull(since);
   const rows = await sql<WithFacts<FirmReceived & FeedPlace>[]>`
     with listed as materialized (
       select f.name as "firmName", row_number() over (order by q.transaction_id, q.place) <= ${limit} as is_shown,

@@ -1,5 +1,5 @@
 /** Statements on what a firm has sent: pages, many states at once, the exact bytes, the pulls in commit order. */
-import { isoInstant } from "../../base/clock.js";
+import { isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -54,7 +54,7 @@ interface OutboxQuery {
 
 const chosen = (sql: Sql, firmId: FirmId, { statuses, since, receiverKey: receiver }: OutboxQuery) => {
   const receiverKey = receiver ?? null;
-  const from = since === undefined ? null : isoInstant(since);
+  const from = isoOrNull(since);
   const states = statuses === undefined ? null : [...statuses];
   return sql`
     d.firm_id = ${firmId} and (${states}::text[] is null or d.status = any (${states}::text[]))
@@ -122,7 +122,7 @@ interface SentPullQuery {
 /** In the order in which the documents were accepted, as it was committed; one row more than the limit. */
 export const pullSent = async (sql: Sql, query: SentPullQuery): Promise<(FirmSent & FeedPlace)[]> => {
   const { firmId, after, type = null, statuses, isAttempted = null, responseStatus = null, limit } = query;
-  const from = query.since === undefined ? null : isoInstant(query.since);
+  const from = isoOrNull(query.since);
   const states = statuses === undefined ? null : [...statuses];
   const receiverKey = query.receiverKey ?? null;
   const rows = await sql<WithFacts<FirmSent & FeedPlace>[]>`
@@ -156,7 +156,7 @@ export const pullSentEvents = async (
   sql: Sql,
   query: Pick<SentPullQuery, "firmId" | "after" | "since" | "limit">,
 ): Promise<SentEvent[]> => {
-  const from = query.since === undefined ? null : isoInstant(query.since);
+  const from = isoOrNull(query.since);
   const rows = await sql<SentEvent[]>`
     select e.transaction_id::text as "transactionId", e.position::text as position, e.id, e.kind,
       e.document_id as "documentId", e.detail, e.meta, e.occurred_at as "occurredAt"

@@ -1,5 +1,6 @@
 /** What operators read: documents of any firm, without their content. */
 import { LIMITS } from "../../base/limits.js";
+import { isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { DocumentId, ReceivedDocumentId } from "../../base/ids.js";
 import type { RecordedOutcome } from "../../lifecycle/attempt.js";
@@ -60,6 +61,7 @@ const documentOf = (row: Row): OperatorDocument => ({
 
 /** Newest first. */
 export async function listOperatorDocuments(sql: Sql, query: OperatorDocumentQuery): Promise<OperatorDocument[]> {
+  const from = isoOrNull(query.since);
   const rows = await sql<Row[]>`
     select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, attempts, next_attempt_at,
       created_at, updated_at
@@ -67,8 +69,7 @@ export async function listOperatorDocuments(sql: Sql, query: OperatorDocumentQue
     where (${query.status ?? null}::text is null or status = ${query.status ?? null})
       and (${query.participantKey ?? null}::text is null or sender_key = ${query.participantKey ?? null}
         or receiver_key = ${query.participantKey ?? null})
-      and (${query.since === undefined ? null : new Date(query.since)}::timestamptz is null
-        or created_at >= ${query.since === undefined ? null : new Date(query.since)})
+      and (${from}::timestamptz is null or created_at >= ${from}::timestamptz)
     order by created_at desc, id desc limit ${query.limit}`;
   return rows.map(documentOf);
 }
@@ -256,14 +257,14 @@ const receivedOf = (row: ReceivedRow): OperatorReceived => ({
 
 /** Newest first. */
 export async function listOperatorReceived(sql: Sql, query: OperatorReceivedQuery): Promise<OperatorReceived[]> {
+  const from = isoOrNull(query.since);
   const rows = await sql<ReceivedRow[]>`
     select ${receivedColumns(sql)}
     from received_document as r left join exchange as e on e.id = r.id
     where (${query.status ?? null}::text is null or r.status = ${query.status ?? null})
       and (${query.participantKey ?? null}::text is null or lower(r.sender) = ${query.participantKey ?? null}
         or r.participant_key = ${query.participantKey ?? null})
-      and (${query.since === undefined ? null : new Date(query.since)}::timestamptz is null
-        or r.received_at >= ${query.since === undefined ? null : new Date(query.since)})
+      and (${from}::timestamptz is null or r.received_at >= ${from}::timestamptz)
     order by r.position desc limit ${query.limit}`;
   return rows.map(receivedOf);
 }

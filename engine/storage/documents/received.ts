@@ -1,7 +1,7 @@
 /** Statements of the received document: store once, list, read, acknowledge. */
 import type postgres from "postgres";
 
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
 import type { InboundState, ReceivedState } from "../../lifecycle/received.js";
@@ -201,7 +201,7 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
         (select ${queries.map((query) => query.status)}::text[]),
         (select ${queries.map((query) => query.limit)}::integer[]),
         (select ${queries.map((query) => query.after)}::bigint[]),
-        (select ${queries.map((query) => new Date(query.heldSince).toISOString())}::timestamptz[])
+        (select ${queries.map((query) => isoInstant(query.heldSince))}::timestamptz[])
       ) with ordinality as q (participant_key, firm_id, status, page, after, held_since, n)
     )
     select q.n, r.id, r.position, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time,
@@ -259,7 +259,7 @@ interface Shown {
  * @param shownAt  when; undefined where nothing is given, as to HEAD
  */
 export const markingShown = (sql: Sql, ids: postgres.PendingQuery<postgres.Row[]>, shownAt: Instant | undefined) => sql`
-  update received_document set api_received_at = ${shownAt === undefined ? null : isoInstant(shownAt)}
+  update received_document set api_received_at = ${isoOrNull(shownAt)}
   where id in (
     select m.id from received_document as m
     where ${shownAt !== undefined}::boolean and m.id in (${ids}) and m.api_received_at is null

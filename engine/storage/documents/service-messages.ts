@@ -1,4 +1,5 @@
 /** Statements of the access point's own messages: statuses, responses of its firms, reports. */
+import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -59,8 +60,8 @@ export const serviceMessageJson = (message: NewServiceMessage): Json => ({
   attempts: 0,
   answers: 0,
   faults: 0,
-  next_attempt_at: new Date(message.createdAt).toISOString(),
-  created_at: new Date(message.createdAt).toISOString(),
+  next_attempt_at: isoInstant(message.createdAt),
+  created_at: isoInstant(message.createdAt),
 });
 
 /** Adds a message unless its subject has one, or its firm is erased. @returns whether it was added */

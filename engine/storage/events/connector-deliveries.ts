@@ -1,5 +1,5 @@
 /** Statements that read what became of deliveries of the Connector's webhook, attempt by attempt. */
-import { isoInstant } from "../../base/clock.js";
+import { isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { IntegratorId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -74,8 +74,6 @@ const ofWebhook = (sql: Sql, integratorId: IntegratorId) => sql`
   join webhook_subscription as s on s.id = d.subscription_id and s.integrator_id = ${integratorId} and s.firm_id is null
     and s.deleted_at is null`;
 
-const instantOrNull = (at: Instant | undefined): string | null => (at === undefined ? null : isoInstant(at));
-
 /** Deliveries of an integrator's webhook, newest first. */
 export function listConnectorDeliveries(
   sql: Sql,
@@ -83,7 +81,7 @@ export function listConnectorDeliveries(
   query: ConnectorDeliveryQuery,
 ): PromiseLike<ConnectorDeliveryRow[]> {
   const { status = null, customerRef = null, type = null, isTest = null, before = null } = query;
-  const [from, to] = [instantOrNull(query.from), instantOrNull(query.to)];
+  const [from, to] = [isoOrNull(query.from), isoOrNull(query.to)];
   return sql<ConnectorDeliveryRow[]>`
     select ${deliveryColumns(sql)}
     from webhook_delivery as d ${ofWebhook(sql, integratorId)}

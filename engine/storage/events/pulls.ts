@@ -1,5 +1,5 @@
 /** Statements of events that wait to be pulled, and of their confirmation. */
-import { isoInstant } from "../../base/clock.js";
+import { isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import { temporary } from "../../base/errors.js";
 import type { FirmId, IntegratorId } from "../../base/ids.js";
@@ -101,7 +101,7 @@ interface Further {
 type Placed = StoredMessage<MessageRow> & { readonly place: string };
 
 function readOfAll(sql: Sql, partner: PullPartner, { since, limit }: PullAllQuery, { after, without }: Further) {
-  const from = since === undefined ? null : isoInstant(since);
+  const from = isoOrNull(since);
   return sql<Placed[]>`
     with page as (
       select distinct on (p.place) p.place, p.id from webhook_delivery as p

@@ -1,6 +1,7 @@
 /** Statements of the evidence index: append to the chain, find, walk. */
 import { createHash } from "node:crypto";
 
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, CHAIN_SLOTS } from "../batched.js";
@@ -38,8 +39,6 @@ export interface ChainPlace {
 
 export type EvidenceEntry = NewEvidence & ChainPlace;
 
-const iso = (instant: Instant): string => new Date(instant).toISOString();
-
 /** A record as append_evidence takes it, and every function that appends one. */
 export const evidenceJson = (entry: NewEvidence): Json => ({
   direction: entry.direction,
@@ -56,9 +55,9 @@ export const evidenceJson = (entry: NewEvidence): Json => ({
   envelope_bytes: entry.envelopeBytes,
   envelope_content_type: entry.envelopeContentType,
   answer_sha256: entry.answerSha256 ?? null,
-  request_at: iso(entry.requestAt),
-  answer_at: entry.answerAt === undefined ? null : iso(entry.answerAt),
-  stored_at: iso(entry.storedAt),
+  request_at: isoInstant(entry.requestAt),
+  answer_at: isoOrNull(entry.answerAt),
+  stored_at: isoInstant(entry.storedAt),
 });
 
 /**

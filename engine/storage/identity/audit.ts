@@ -1,5 +1,5 @@
 /** Statements on the audit entries. They are written by the functions that make the changes; here they are read. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, IntegratorId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -100,13 +100,10 @@ interface AuditQuery {
   readonly limit: number;
 }
 
-const instantOrNull = (instant: Instant | undefined): string | null =>
-  instant === undefined ? null : isoInstant(instant);
-
 /** Entries of one tenant, newest first. */
 export async function listAudit(sql: Sql, scope: AuditScope, query: AuditQuery): Promise<AuditRow[]> {
   const { event = null, actorType = null, before = null } = query;
-  const [since, until] = [instantOrNull(query.since), instantOrNull(query.until)];
+  const [since, until] = [isoOrNull(query.since), isoOrNull(query.until)];
   return sql<AuditRow[]>`
     select id, position::text as position, occurred_at as "occurredAt", actor_type as "actorType",
       actor_id as "actorId", firm_id as "firmId", integrator_id as "integratorId", event, target_type as "targetType",

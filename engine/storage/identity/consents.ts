@@ -1,5 +1,5 @@
 /** Statements on consent offers. The secret of an offer's link never reaches this file, only its SHA-256. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, IntegratorId, KeyId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -137,7 +137,7 @@ export async function hasOpenOffer(
   named: { readonly firmId: FirmId | null; readonly customerReference: string | null; readonly after: Instant | null },
   now: Instant,
 ): Promise<boolean> {
-  const after = named.after === null ? null : isoInstant(named.after);
+  const after = isoOrNull(named.after);
   const rows = await sql<{ readonly open: boolean }[]>`
     select exists (
       select 1 from consent_offer o join firm f on o.target_identifier in (f.ico, f.dic)

@@ -1,5 +1,5 @@
 /** Statements on firms as an integrator sees them: those that it is bound to. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -122,7 +122,7 @@ export interface FirmDocumentQuery {
 /** What is asked for of both directions, newest first. */
 const documentsOf = (sql: Sql, firmId: FirmId, { direction, status, from, until }: FirmDocumentQuery) => {
   const [way, state] = [direction ?? null, status ?? null];
-  const [since, before] = [from, until].map((instant) => (instant === undefined ? null : isoInstant(instant)));
+  const [since, before] = [from, until].map(isoOrNull);
   return sql`
     select id, 'outbound' as direction, status, document_type_id, process_id, sender, receiver, facts, created_at as at
     from document

@@ -1,5 +1,5 @@
 /** Statements of White Label: operations, the participants that they make, and customers. */
-import { isoInstant } from "../../base/clock.js";
+import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
 import type { Scope } from "../../base/scopes.js";
@@ -175,7 +175,7 @@ export async function moveWhiteLabel(
 ): Promise<boolean> {
   const rows = await sql<{ readonly moved: boolean }[]>`
     select move_white_label(${move.id}, ${move.version}, ${move.status}, ${move.errorCode ?? null},
-      ${move.dueAt === undefined ? null : isoInstant(move.dueAt)}, ${move.secret?.keyId ?? null},
+      ${isoOrNull(move.dueAt)}, ${move.secret?.keyId ?? null},
       ${move.secret?.sealed ?? null}, ${isoInstant(now)}) as moved`;
   return rows[0]?.moved ?? false;
 }

@@ -20,10 +20,10 @@ const cellsOf = (one: IntegratorSheet, environment: string): readonly string[] =
   one.id,
   one.name,
   environment,
-  `${one.isApproved ? "approved" : "not approved"} since ${isoInstant(one.since.getTime())}`,
+  `${one.isApproved ? "approved" : "not approved"} since ${isoInstant(one.since)}`,
   `firms ${counted(one.firms)}`,
   `keys ${counted(one.keys)}`,
-  one.lastUsedAt === null ? "never used" : `last used ${isoInstant(one.lastUsedAt.getTime())}`,
+  one.lastUsedAt === null ? "never used" : `last used ${isoInstant(one.lastUsedAt)}`,
 ];
 
 const integratorIn = (text: string | undefined): IntegratorId => {

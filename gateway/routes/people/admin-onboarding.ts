@@ -1,7 +1,7 @@
 /** Operators' decisions on onboarding requests. @source design/interface.md, Admin JSON */
 import { z } from "zod";
 
-import { isoInstant } from "../../../engine/base/clock.js";
+import { isoInstant, isoOrNull } from "../../../engine/base/clock.js";
 import { parseOnboardingId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { ONBOARDING_DECISIONS } from "../../../engine/identity/onboarding/onboarding.js";
@@ -30,9 +30,9 @@ const params = z.object({ id: idBy(parseOnboardingId) });
 
 const viewOf = ({ createdAt, updatedAt, vouchedAt, version: _, ...request }: OnboardingRequest) => ({
   ...request,
-  vouchedAt: vouchedAt === null ? null : isoInstant(vouchedAt.getTime()),
-  createdAt: isoInstant(createdAt.getTime()),
-  updatedAt: isoInstant(updatedAt.getTime()),
+  vouchedAt: isoOrNull(vouchedAt),
+  createdAt: isoInstant(createdAt),
+  updatedAt: isoInstant(updatedAt),
 });
 
 const decisionRow = (ports: Pick<Onboarding, "decide">, decision: OnboardingDecision): Route =>

@@ -108,8 +108,8 @@ function viewOf(request: OnboardingRequest): z.input<typeof view> {
       firmId === null
         ? null
         : { method: "POST", path: "/api/v1/integrator/keys", scopedFirmId: firmId, scopes: [...SEND_SCOPES] },
-    createdAt: isoInstant(request.createdAt.getTime()),
-    updatedAt: isoInstant(request.updatedAt.getTime()),
+    createdAt: isoInstant(request.createdAt),
+    updatedAt: isoInstant(request.updatedAt),
   };
 }
 

@@ -16,7 +16,7 @@ export const numberCell = (value: number | null): Cell => ({
 });
 
 /** An instant as people read it; empty where there is none. */
-export const dateText = (date: Date | null): string => (date === null ? "" : instantText(isoInstant(date.getTime())));
+export const dateText = (date: Date | null): string => (date === null ? "" : instantText(isoInstant(date)));
 
 /** A table that says so when it is empty. */
 export const tableOf = (id: string, title: string, columns: readonly string[], rows: Section["rows"]): Section => ({

@@ -68,7 +68,7 @@ export async function findForOperator(
             { text: one.kind.replace("_", " ") },
             { text: one.id, ...(href === undefined ? {} : { href }) },
             { text: one.state ?? "" },
-            { text: instantText(isoInstant(one.at.getTime())) },
+            { text: instantText(isoInstant(one.at)) },
           ];
         }),
         empty: "Nothing has this id.",

@@ -1,5 +1,5 @@
 /** Gathers the heartbeat: a few statements that read little, once for all who look at the same moment. */
-import { DAY_MS, isoInstant } from "../../../engine/base/clock.js";
+import { DAY_MS, isoInstant, isoOrNull } from "../../../engine/base/clock.js";
 import type { Clock } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { PULSES } from "../../../engine/base/metrics.js";
@@ -90,9 +90,9 @@ async function gather({ sql, clock, environment, lags, expiries }: HeartbeatPort
     })),
     webhooks: endpoints.map(({ restUntil, ...endpoint }) => ({
       ...endpoint,
-      restUntil: restUntil === null ? null : isoInstant(restUntil.getTime()),
+      restUntil: isoOrNull(restUntil),
     })),
-    evidence: { ...evidence, storedAt: evidence.storedAt === null ? null : isoInstant(evidence.storedAt.getTime()) },
+    evidence: { ...evidence, storedAt: isoOrNull(evidence.storedAt) },
     certificates: certificatesOf(expiries(), now),
     reviews,
   };
