@@ -4,6 +4,8 @@
  */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 
+import { Refusal } from "./errors.js";
+
 const MAC_BYTES = 16;
 
 export interface Cursors {
@@ -35,4 +37,46 @@ export function createCursors(masterKey: Uint8Array, earlier: readonly Uint8Arra
       return keys.some((by) => timingSafeEqual(given, mac(by, list, place))) ? place : undefined;
     },
   };
+}
+
+/**
+ * The place behind which a page of a list begins.
+ * @param read  makes of its text what the list is read by, as String does; undefined for what is no such place
+ * @returns undefined without a cursor: the page is the first
+ * @throws Refusal REQUEST_INVALID for a cursor that is not of this list
+ */
+export function placeIn<Place>(
+  cursors: Pick<Cursors, "open">,
+  list: string,
+  cursor: string | undefined,
+  read: (text: string) => Place | undefined,
+): Place | undefined {
+  if (cursor === undefined) return undefined;
+  const text = cursors.open(list, cursor);
+  const place = text === undefined ? undefined : read(text);
+  if (place !== undefined) return place;
+  throw new Refusal("REQUEST_INVALID", [
+    { field: "cursor", message: "Use the cursor that this list gave with its page before, or start without one." },
+  ]);
+}
+
+/** A page of a list. */
+interface CutPage<Row> {
+  readonly rows: readonly Row[];
+  /** Null behind the last page. */
+  readonly nextCursor: string | null;
+  readonly hasMore: boolean;
+}
+
+/** Cuts a page from rows of which one more was read than it has. @param of  `placeOf` gives what `placeIn` reads */
+export function cutPage<Row>(
+  cursors: Pick<Cursors, "seal">,
+  list: string,
+  read: readonly Row[],
+  of: { readonly limit: number; readonly placeOf: (row: Row) => string },
+): CutPage<Row> {
+  const rows = read.slice(0, of.limit);
+  const last = rows.at(-1);
+  const hasMore = read.length > of.limit;
+  return { rows, nextCursor: hasMore && last !== undefined ? cursors.seal(list, of.placeOf(last)) : null, hasMore };
 }

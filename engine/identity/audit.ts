@@ -4,8 +4,8 @@
  */
 import { isoInstant } from "../base/clock.js";
 import type { Clock, Instant } from "../base/clock.js";
+import { cutPage, placeIn } from "../base/cursors.js";
 import type { Cursors } from "../base/cursors.js";
-import { Refusal } from "../base/errors.js";
 import { newId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
 import { firstChars } from "../base/text.js";
@@ -125,23 +125,15 @@ function entryOf(row: AuditRow, scope: AuditScope): AuditEntry {
  * @source spec/rulings.md, section 9; spec/shapes.md, section 4
  */
 export async function readAudit(
-  ports: { readonly sql: Sql; readonly cursors: Cursors },
+  { sql, cursors }: { readonly sql: Sql; readonly cursors: Cursors },
   caller: Caller,
   asked: AuditAsked,
 ): Promise<AuditPage> {
   const scope = scopeOf(caller);
   const { cursor, limit, ...filter } = asked;
   const list = `audit/${scope.integratorId ?? ""}/${scope.firmId ?? ""}`;
-  const before = cursor === undefined ? undefined : ports.cursors.open(list, cursor);
-  if (cursor !== undefined && before === undefined)
-    throw new Refusal("REQUEST_INVALID", [
-      { field: "cursor", message: "Send the next_cursor of this list, unchanged." },
-    ]);
-  const rows = await orTemporary(listAudit(ports.sql, scope, { ...filter, before, limit: limit + 1 }));
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  return {
-    rows: page.map((row) => entryOf(row, scope)),
-    next_cursor: last !== undefined && rows.length > limit ? ports.cursors.seal(list, last.position) : null,
-  };
+  const before = placeIn(cursors, list, cursor, String);
+  const read = await orTemporary(listAudit(sql, scope, { ...filter, before, limit: limit + 1 }));
+  const { rows, nextCursor } = cutPage(cursors, list, read, { limit, placeOf: ({ position }) => position });
+  return { rows: rows.map((row) => entryOf(row, scope)), next_cursor: nextCursor };
 }

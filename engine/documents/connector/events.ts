@@ -1,5 +1,4 @@
 /** What happened to a firm's documents, in the words of the Connector. @source spec/rulings.md, section 11, Events */
-import { Refusal } from "../../base/errors.js";
 import { connectorEvent } from "../../events/connector/event.js";
 import type { ConnectorEventState } from "../../lifecycle/connector.js";
 import { listConnectorEvents } from "../../storage/documents/connector.js";
@@ -7,7 +6,7 @@ import type { ConnectorEventRow } from "../../storage/documents/connector.js";
 import { FEED_START } from "../../storage/events/feed.js";
 import { orTemporary } from "../../storage/sql.js";
 import { kindOf } from "../reads/kinds.js";
-import { beginningOf, pageOf, refuseLost } from "../reads/places.js";
+import { pageOf, placeBehind, refuseLost } from "../reads/places.js";
 import { TYPES } from "./reads.js";
 import type { ConnectorReadPorts, Customer } from "./reads.js";
 
@@ -45,11 +44,7 @@ export async function readConnectorEvents(
   { cursor, limit }: ConnectorEventsAsked,
 ) {
   const list = `connector events/${firmId}`;
-  if (cursor !== undefined && cursors.open(list, cursor) === undefined)
-    throw new Refusal("REQUEST_INVALID", [
-      { field: "cursor", message: "Use nextCursor of this list as it was given, or start without cursor." },
-    ]);
-  const { after } = beginningOf(cursors, list, cursor);
+  const after = placeBehind(cursors, list, cursor);
   const found = await orTemporary(listConnectorEvents(sql, { firmId, after, kinds: KINDS, limit }));
   await refuseLost(sql, "cursor", { after, rows: found });
   const { rows, nextCursor, hasMore } = pageOf(cursors, list, { rows: found, limit, given: cursor });

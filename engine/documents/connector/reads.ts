@@ -2,7 +2,6 @@
 import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
-import { Refusal } from "../../base/errors.js";
 import type { FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Octets } from "../../base/memory/octets.js";
@@ -21,7 +20,7 @@ import type { Sql } from "../../storage/sql.js";
 import type { DocumentSummary, DocumentWorkers } from "../accept/validators.js";
 import { kindOf, patternOf } from "../reads/kinds.js";
 import type { ListedKind } from "../reads/kinds.js";
-import { beginningOf, pageOf, refuseLost } from "../reads/places.js";
+import { pageOf, placeBehind, refuseLost } from "../reads/places.js";
 import type { Giving } from "../inbound/inbox.js";
 import { settled } from "../reads/settled.js";
 
@@ -211,14 +210,10 @@ const FEEDS = { inbound: ["received"], outbound: ["sent"], both: ["received", "s
 export async function readConnectorDocuments(ports: ConnectorReadPorts, customer: Customer, asked: ConnectorAsked) {
   const { direction, state, type, createdAfter, cursor, limit, isShown = true } = asked;
   const list = `connector/${customer.firmId}`;
-  if (cursor !== undefined && ports.cursors.open(list, cursor) === undefined)
-    throw new Refusal("REQUEST_INVALID", [
-      { field: "cursor", message: "Use nextCursor of this list as it was given, or start without cursor." },
-    ]);
   const { sent, received, ...standing } = statesOf(state);
   const query = {
     firmId: customer.firmId,
-    after: beginningOf(ports.cursors, list, cursor).after,
+    after: placeBehind(ports.cursors, list, cursor),
     createdAfter,
     type: patternOf(kindsOf.find(([, name]) => name === type)?.[0]),
     sent: direction === "inbound" ? [] : sent,

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 import type { Clock } from "../../base/clock.js";
+import { cutPage } from "../../base/cursors.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal, temporary } from "../../base/errors.js";
 import { participantKey } from "../../base/ids.js";
@@ -169,13 +170,9 @@ export function createInbox(ports: {
       const after = pageToken === undefined ? "0" : positionOf(cursors, list, pageToken);
       const heldSince = clock.now() - LIMITS.held_max_ms;
       const items = await settled({ ...mailbox, status, limit: limit + 1, after, heldSince });
-      const documents = items.slice(0, limit);
-      if (isShown) await shown(documents);
-      const last = documents.at(-1);
-      return {
-        documents,
-        nextPageToken: items.length > limit && last !== undefined ? cursors.seal(list, last.position) : null,
-      };
+      const page = cutPage(cursors, list, items, { limit, placeOf: ({ position }) => position });
+      if (isShown) await shown(page.rows);
+      return { documents: page.rows, nextPageToken: page.nextCursor };
     },
     read: async (reader, id, { isShown = true } = {}) => {
       const found = await orNotFound(findReceived(sql, mailboxOf(reader), id));

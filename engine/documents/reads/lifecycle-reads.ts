@@ -1,7 +1,7 @@
 /** What became of a sent document, as its firm reads it. */
 import { isoInstant, isoOrNull } from "../../base/clock.js";
+import { cutPage, placeIn } from "../../base/cursors.js";
 import type { Cursors } from "../../base/cursors.js";
-import { Refusal } from "../../base/errors.js";
 import type { DocumentId, FirmId } from "../../base/ids.js";
 import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
@@ -75,24 +75,18 @@ export interface EventsRecord {
 
 /** The timeline, oldest first. @throws Refusal NOT_FOUND, REQUEST_INVALID for a cursor of another list; TEMPORARY */
 export async function readDocumentEvents(
-  ports: { readonly sql: Sql; readonly cursors: Cursors },
+  { sql, cursors }: { readonly sql: Sql; readonly cursors: Cursors },
   firmId: FirmId,
   id: DocumentId,
-  page: { readonly limit: number; readonly cursor: string | undefined },
+  { limit, cursor }: { readonly limit: number; readonly cursor: string | undefined },
 ): Promise<EventsRecord> {
   const list = `document-events/${id}`;
-  const after = page.cursor === undefined ? "0" : ports.cursors.open(list, page.cursor);
-  if (after === undefined)
-    throw new Refusal("REQUEST_INVALID", [
-      { field: "cursor", message: "Use nextCursor of this list as it was given, or start without cursor." },
-    ]);
-  const rows = await orNotFound(listDocumentEvents(ports.sql, firmId, id, { after, limit: page.limit + 1 }));
-  const shown = rows.slice(0, page.limit);
-  const last = shown.at(-1);
-  const hasMore = rows.length > page.limit;
+  const after = placeIn(cursors, list, cursor, String) ?? "0";
+  const read = await orNotFound(listDocumentEvents(sql, firmId, id, { after, limit: limit + 1 }));
+  const { rows, ...next } = cutPage(cursors, list, read, { limit, placeOf: ({ position }) => position });
   return {
     documentId: id,
-    events: shown.map(({ id: eventId, kind, actor, detail, meta, occurredAt }) => ({
+    events: rows.map(({ id: eventId, kind, actor, detail, meta, occurredAt }) => ({
       id: eventId,
       eventType: kind,
       actor,
@@ -100,10 +94,6 @@ export async function readDocumentEvents(
       meta,
       occurredAt: isoInstant(occurredAt),
     })),
-    pagination: {
-      limit: page.limit,
-      nextCursor: hasMore && last !== undefined ? ports.cursors.seal(list, last.position) : null,
-      hasMore,
-    },
+    pagination: { limit, ...next },
   };
 }

@@ -1,6 +1,7 @@
 /** Places in the pulls of a firm: where a client goes on, or the instant at which it begins. */
 import { isStorable, parseInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
+import { placeIn } from "../../base/cursors.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
 import { FEED_START, isNotYetCounted } from "../../storage/events/feed.js";
@@ -27,16 +28,25 @@ export function beginningOf(cursors: Cursors, list: string, since: string | unde
   if (since === undefined) return { after: FEED_START, since: undefined };
   const instant = INSTANT.test(since) && isStorable(since) ? parseInstant(since) : undefined;
   if (instant !== undefined) return { after: FEED_START, since: instant };
-  const [, transactionId, position] = PLACE.exec(cursors.open(list, since) ?? "") ?? [];
-  if (transactionId === undefined || position === undefined)
+  const after = feedPlaceOf(cursors.open(list, since) ?? "");
+  if (after === undefined)
     throw new Refusal("REQUEST_INVALID", [
       {
         field: "since",
         message: "since must be the next_cursor of this list, unchanged, or an ISO 8601 date and time with its zone.",
       },
     ]);
-  return { after: { transactionId, position }, since: undefined };
+  return { after, since: undefined };
 }
+
+function feedPlaceOf(text: string): FeedPlace | undefined {
+  const [, transactionId, position] = PLACE.exec(text) ?? [];
+  return transactionId === undefined || position === undefined ? undefined : { transactionId, position };
+}
+
+/** Where a list begins that goes by a feed and takes no instant. @throws Refusal REQUEST_INVALID, as `placeIn` */
+export const placeBehind = (cursors: Cursors, list: string, cursor: string | undefined): FeedPlace =>
+  placeIn(cursors, list, cursor, feedPlaceOf) ?? FEED_START;
 
 /**
  * Refuses a place from before a restore or a fail-over: what comes now would come before it, and its reader would pass

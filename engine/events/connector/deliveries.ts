@@ -4,8 +4,8 @@
  */
 import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
+import { cutPage, placeIn } from "../../base/cursors.js";
 import type { Cursors } from "../../base/cursors.js";
-import { Refusal } from "../../base/errors.js";
 import type { IntegratorId } from "../../base/ids.js";
 import type { ConnectorEventType } from "../../lifecycle/connector.js";
 import { WEBHOOK_ATTEMPT_OUTCOMES } from "../../storage/events/attempts.js";
@@ -76,21 +76,11 @@ export async function readConnectorDeliveries(
 ) {
   const { cursor, limit, test, ...filter } = asked;
   const list = `connector deliveries/${integratorId}`;
-  const before = cursor === undefined ? undefined : cursors.open(list, cursor);
-  if (cursor !== undefined && before === undefined)
-    throw new Refusal("REQUEST_INVALID", [
-      { field: "cursor", message: "Use nextCursor of this list as it was given, or start without cursor." },
-    ]);
+  const before = placeIn(cursors, list, cursor, String);
   const query = { ...filter, isTest: test, before, limit: limit + 1 };
-  const rows = await orTemporary(listConnectorDeliveries(sql, integratorId, query));
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  const hasMore = rows.length > limit;
-  return {
-    deliveries: shown.map(viewOf),
-    nextCursor: hasMore && last !== undefined ? cursors.seal(list, last.position) : null,
-    hasMore,
-  };
+  const read = await orTemporary(listConnectorDeliveries(sql, integratorId, query));
+  const { rows, ...next } = cutPage(cursors, list, read, { limit, placeOf: ({ position }) => position });
+  return { deliveries: rows.map(viewOf), ...next };
 }
 
 const numberOrNull = (text: string | null): number | null => (text === null ? null : Number(text));

@@ -1,7 +1,7 @@
 /** What became of deliveries, as the owner of their subscription reads it. @source spec/shapes.md, section 5 */
 import { isoInstant, isoOrNull } from "../../base/clock.js";
+import { cutPage, placeIn } from "../../base/cursors.js";
 import type { Cursors } from "../../base/cursors.js";
-import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
 import { DELIVERY_STATUSES, listDeliveries } from "../../storage/events/deliveries.js";
@@ -92,11 +92,7 @@ async function page(
 ): Promise<DeliveryPage> {
   const { limit, offset, cursor, status, event, testRunId, subscriptionId, withBody } = asked;
   const name = `${list.name}/${owner.integratorId ?? ""}/${owner.firmId}/${subscriptionId ?? ""}`;
-  const before = cursor === undefined ? undefined : cursors.open(name, cursor);
-  if (cursor !== undefined && before === undefined)
-    throw new Refusal("REQUEST_INVALID", [
-      { field: "cursor", message: "Send the nextCursor of this list, unchanged." },
-    ]);
+  const before = placeIn(cursors, name, cursor, String);
   const query: DeliveryQuery = {
     subscriptionId,
     status,
@@ -108,18 +104,9 @@ async function page(
     offset,
     limit: limit + 1,
   };
-  const rows = await orTemporary(listDeliveries(sql, owner, query));
-  const last = rows.slice(0, limit).at(-1);
-  const hasMore = rows.length > limit;
-  return {
-    data: rows.slice(0, limit).map((row) => deliveryOf(row, withBody)),
-    pagination: {
-      limit,
-      offset,
-      nextCursor: hasMore && last !== undefined ? cursors.seal(name, last.position) : null,
-      hasMore,
-    },
-  };
+  const read = await orTemporary(listDeliveries(sql, owner, query));
+  const { rows, ...next } = cutPage(cursors, name, read, { limit, placeOf: ({ position }) => position });
+  return { data: rows.map((row) => deliveryOf(row, withBody)), pagination: { limit, offset, ...next } };
 }
 
 /** Deliveries of one subscription. @throws Refusal NOT_FOUND, REQUEST_INVALID for a foreign cursor, TEMPORARY */

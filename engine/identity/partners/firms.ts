@@ -1,6 +1,7 @@
 /** Firms as an integrator sees them: those that have agreed, what they exchange, and how one more joins. */
 import { isoInstant } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
+import { cutPage, placeIn } from "../../base/cursors.js";
 import type { Cursors } from "../../base/cursors.js";
 import { ERRORS, Refusal } from "../../base/errors.js";
 import type { ErrorName } from "../../base/errors.js";
@@ -122,32 +123,23 @@ export interface FirmPage {
  * @source spec/rulings.md, section 8
  */
 export async function readFirms(
-  ports: Pick<PartnerFirmPorts, "sql"> & { readonly cursors: Cursors },
+  { sql, cursors }: Pick<PartnerFirmPorts, "sql"> & { readonly cursors: Cursors },
   caller: Caller,
-  page: { readonly cursor: string | undefined; readonly limit: number },
+  { cursor, limit }: { readonly cursor: string | undefined; readonly limit: number },
 ): Promise<FirmPage> {
   const integratorId = integratorOf(caller);
   const list = `firms/${integratorId}/${caller.scopedFirmId ?? ""}`;
-  const after = page.cursor === undefined ? undefined : parseFirmId(ports.cursors.open(list, page.cursor) ?? "");
-  if (page.cursor !== undefined && after === undefined)
-    throw new Refusal("REQUEST_INVALID", [
-      { field: "cursor", message: "Send the nextCursor of this list, unchanged." },
-    ]);
-  const rows = await orTemporary(
-    listBoundFirms(ports.sql, {
+  const read = await orTemporary(
+    listBoundFirms(sql, {
       integratorId,
       onlyFirmId: caller.scopedFirmId,
       bindingGeneration: caller.bindingGeneration,
-      after,
-      limit: page.limit + 1,
+      after: placeIn(cursors, list, cursor, parseFirmId),
+      limit: limit + 1,
     }),
   );
-  const shown = rows.slice(0, page.limit);
-  const last = shown.at(-1);
-  return {
-    firms: shown.map(listed),
-    nextCursor: last !== undefined && rows.length > page.limit ? ports.cursors.seal(list, last.id) : null,
-  };
+  const { rows, nextCursor } = cutPage(cursors, list, read, { limit, placeOf: ({ id }) => id });
+  return { firms: rows.map(listed), nextCursor };
 }
 
 /**

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 
 import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
+import { cutPage, placeIn } from "../../base/cursors.js";
 import type { Cursors } from "../../base/cursors.js";
 import { ERRORS, keyReused, Refusal } from "../../base/errors.js";
 import { newId, parseUuid } from "../../base/ids.js";
@@ -168,18 +169,10 @@ async function pageOf<Row extends { readonly id: string }, Shown>(
   },
 ): Promise<{ readonly items: Shown[]; readonly nextCursor: string | null }> {
   const place = `${name}/${integratorId}`;
-  const after = cursor === undefined ? undefined : parseUuid(cursors.open(place, cursor) ?? "");
-  if (cursor !== undefined && after === undefined)
-    throw new Refusal("REQUEST_INVALID", [
-      { field: "cursor", message: "Send the nextCursor of this list, unchanged." },
-    ]);
-  const rows = await orTemporary(list.read({ integratorId, after, limit: limit + 1 }));
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    items: shown.map((row) => list.view(row)),
-    nextCursor: last !== undefined && rows.length > limit ? cursors.seal(place, last.id) : null,
-  };
+  const after = placeIn(cursors, place, cursor, parseUuid);
+  const read = await orTemporary(list.read({ integratorId, after, limit: limit + 1 }));
+  const { rows, nextCursor } = cutPage(cursors, place, read, { limit, placeOf: ({ id }) => id });
+  return { items: rows.map((row) => list.view(row)), nextCursor };
 }
 
 /** Participants of an integrator. @throws Refusal REQUEST_INVALID, TEMPORARY */

@@ -6,8 +6,8 @@ import { describe, expect, test } from "vitest";
 
 import { addDays, bratislavaDay, isStorable, parseInstant } from "../../../../engine/base/clock.js";
 import { ConfigError, environmentExample, loadConfig, VARIABLES } from "../../../../engine/base/config.js";
-import { createCursors } from "../../../../engine/base/cursors.js";
-import { ERRORS } from "../../../../engine/base/errors.js";
+import { createCursors, cutPage, placeIn } from "../../../../engine/base/cursors.js";
+import { ERRORS, Refusal } from "../../../../engine/base/errors.js";
 import {
   newId,
   parseParticipantId,
@@ -208,6 +208,26 @@ describe("cursors", () => {
       const others = [...alphabet].map((last) => cursor.slice(0, -1) + last).filter((other) => other !== cursor);
       expect(others.filter((other) => cursors.open("a", other) !== undefined)).toEqual([]);
     }
+  });
+  test("a page has as many rows as it may, and its cursor leads behind the last of them", () => {
+    const of = { limit: 2, placeOf: (row: number) => String(row) };
+    const { nextCursor, ...page } = cutPage(cursors, "a", [7, 8, 9], of);
+    expect(page).toEqual({ rows: [7, 8], hasMore: true });
+    expect(placeIn(cursors, "a", nextCursor ?? undefined, Number)).toBe(8);
+    expect(cutPage(cursors, "a", [9], of)).toEqual({ rows: [9], nextCursor: null, hasMore: false });
+    expect(placeIn(cursors, "a", undefined, Number)).toBeUndefined();
+  });
+  test("a cursor of another list is refused by its name, and so is a place that the list cannot be read by", () => {
+    const refused = (list: string, read: (text: string) => string | undefined): unknown => {
+      try {
+        return placeIn(cursors, list, cursors.seal("a", "17"), read);
+      } catch (error) {
+        return error instanceof Refusal ? [error.reason, error.details.map(({ field }) => field)] : error;
+      }
+    };
+    expect(refused("a", String)).toBe("17");
+    expect(refused("b", String)).toEqual(["REQUEST_INVALID", ["cursor"]]);
+    expect(refused("a", () => undefined)).toEqual(["REQUEST_INVALID", ["cursor"]]);
   });
 });
 
