@@ -1,7 +1,7 @@
 /** The erasure of a firm. */
 import type { Clock } from "../base/clock.js";
 import type { FirmId } from "../base/ids.js";
-import { outboundMove } from "../lifecycle/document.js";
+import { outboundLifecycle } from "../lifecycle/document.js";
 import {
   cancelWaiting,
   closeFirm,
@@ -27,10 +27,8 @@ interface ErasurePorts {
  * open it.
  */
 async function endUnopenable(sql: Sql, firmId: FirmId): Promise<void> {
-  const move = outboundMove("queued", "cancelled");
-  if (move === undefined) throw new Error("a queued document cannot be cancelled");
   const reason = "Its firm was erased, and its key with it: nobody can open it any more.";
-  await cancelWaiting(sql, firmId, { document: move.to, item: "cancelled", reason });
+  await cancelWaiting(sql, firmId, { document: outboundLifecycle.queued.cancelled.to, item: "cancelled", reason });
 }
 
 /**

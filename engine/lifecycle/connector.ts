@@ -1,4 +1,5 @@
 /** The states of a document as the Connector calls them, and what can be done in each. */
+import { outboundLifecycle } from "./document.js";
 import type { OutboundState } from "./document.js";
 import type { ReceivedState } from "./received.js";
 
@@ -97,7 +98,7 @@ export const connectorState = ({ status, attempts, staged }: Standing): Connecto
 };
 
 /** The state in which the lifecycle of a document knows one that was cancelled before it was sent. */
-const OF_CANCELLED: OutboundState = "send_failed";
+const OF_CANCELLED: OutboundState = outboundLifecycle.queued.cancelled.to;
 
 /**
  * Whose lifecycle states mean a state; `isAttempted` tells apart those of queued documents, `isCancelled` those of

@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.js";
 import { ERRORS } from "../../base/errors.js";
 import type { ErrorDetail, Refusal } from "../../base/errors.js";
 import { newId } from "../../base/ids.js";
-import { outboundMove } from "../../lifecycle/document.js";
+import { outboundLifecycle } from "../../lifecycle/document.js";
 import { keepRefused } from "../../storage/documents/documents.js";
 import type { NewDocument } from "../../storage/documents/documents.js";
 import { orTemporary } from "../../storage/sql.js";
@@ -38,7 +38,7 @@ export async function keep(
       warnings: noted(details.filter((detail) => !isFault(detail))),
     },
   };
-  const events = (outboundMove("queued", "rules_refused")?.emits ?? []).map((kind) => ({
+  const events = outboundLifecycle.queued.rules_refused.emits.map((kind) => ({
     id: newId(clock),
     kind,
     detail: message,

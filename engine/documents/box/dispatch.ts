@@ -7,8 +7,7 @@ import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import { backoff } from "../../events/wake.js";
-import { boxMove } from "../../lifecycle/box.js";
-import type { BoxOutboundState, BoxTrigger } from "../../lifecycle/box.js";
+import { boxLifecycle } from "../../lifecycle/box.js";
 import { endBoxDispatch } from "../../storage/box/claims.js";
 import type { ClaimedItem } from "../../storage/box/claims.js";
 import { FirmKeyGone } from "../../storage/keyring/firm-key-files.js";
@@ -33,8 +32,11 @@ export interface BoxDispatchPorts {
   readonly accept: (id: DocumentId, request: SendRequest) => Promise<unknown>;
 }
 
+/** What ends a dispatch. */
+type DispatchEnd = Exclude<keyof typeof boxLifecycle.sending, "due" | "transmitted">;
+
 /** What a refusal makes of the item, where it is not about the document itself. */
-const TRIGGERS: Partial<Readonly<Record<ErrorName, BoxTrigger>>> = {
+const TRIGGERS: Partial<Readonly<Record<ErrorName, DispatchEnd>>> = {
   // The same document may be taken in a moment.
   TEMPORARY: "postponed",
   "SAPI-PROC-002": "postponed",
@@ -43,7 +45,7 @@ const TRIGGERS: Partial<Readonly<Record<ErrorName, BoxTrigger>>> = {
 };
 
 /** What the rules refuse is kept as a document, which decides; so this counts only where none was kept. */
-const triggerOf = (reason: ErrorName): BoxTrigger => TRIGGERS[reason] ?? "rules_refused";
+const triggerOf = (reason: ErrorName): DispatchEnd => TRIGGERS[reason] ?? "rules_refused";
 
 /** Why an item does not leave that nobody may send any more. */
 const NOT_ALLOWED = new Refusal("FIRM_FORBIDDEN", [], {
@@ -118,15 +120,13 @@ export async function dispatchItem(ports: BoxDispatchPorts, item: ClaimedItem): 
   if (refusal === undefined) return;
   const { reason } = refusal;
   const trigger = triggerOf(reason);
-  const move = boxMove("sending", trigger);
-  if (move === undefined) throw new Error(`${trigger} ends no dispatch`);
   const { status, enterprise, retryable } = ERRORS[reason];
   const isPostponed = trigger === "postponed";
   try {
     await endBoxDispatch(ports.sql, {
       item,
       owner: ports.owner,
-      status: move.to as BoxOutboundState,
+      status: boxLifecycle.sending[trigger].to,
       trigger,
       error: { status, code: enterprise, message: refusal.message, retryable: retryable || isPostponed },
       wait_ms: isPostponed

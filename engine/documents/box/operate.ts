@@ -6,7 +6,7 @@ import type { BoxItemId, FirmId, IntegratorId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { boxMove } from "../../lifecycle/box.js";
 import type { BoxOperation, BoxState } from "../../lifecycle/box.js";
-import { outboundMove } from "../../lifecycle/document.js";
+import { outboundLifecycle } from "../../lifecycle/document.js";
 import { findTaken } from "../../storage/box/claims.js";
 import type { ClaimedItem } from "../../storage/box/claims.js";
 import { findBoxItem } from "../../storage/box/items.js";
@@ -111,12 +111,11 @@ export const CANCELLED_IN_BOX = "It was cancelled in the Box before it was trans
 
 /** What becomes of a document that waits for its next attempt and is cancelled. */
 function cancelledDocument(clock: Clock) {
-  const move = outboundMove("queued", "cancelled");
-  if (move === undefined) throw new Error("a queued document cannot be cancelled");
+  const { to: status, emits } = outboundLifecycle.queued.cancelled;
   return {
-    status: move.to,
+    status,
     reason: CANCELLED_IN_BOX,
-    events: move.emits.map((kind) => ({ id: newId(clock), kind, detail: CANCELLED_IN_BOX })),
+    events: emits.map((kind) => ({ id: newId(clock), kind, detail: CANCELLED_IN_BOX })),
   };
 }
 

@@ -8,7 +8,7 @@ import { bodyField } from "../../invoices/connector/to-invoice.js";
 import { fieldOf } from "../../invoices/field-of.js";
 import { stagedMove } from "../../lifecycle/connector.js";
 import type { StagedOperation } from "../../lifecycle/connector.js";
-import { outboundMove } from "../../lifecycle/document.js";
+import { outboundLifecycle } from "../../lifecycle/document.js";
 import { findOwnParticipant } from "../../storage/documents/received.js";
 import { cancelHeld, deleteCancelled, endHeld, findStaged, sendHeld } from "../../storage/documents/staged.js";
 import type { StagingEnd, HeldMove, StagedRow } from "../../storage/documents/staged.js";
@@ -82,11 +82,7 @@ const CANCELLED = "It was cancelled before it was sent.";
 const FORGOTTEN = `It was staged, and not sent within ${LIMITS.staged_kept_days} days.`;
 
 /** How a cancelled document ends. Nobody failed to deliver it: the event of the move is not told, its own is. */
-function ended(reason: string): StagingEnd {
-  const move = outboundMove("queued", "cancelled");
-  if (move === undefined) throw new Error("a queued document cannot be cancelled");
-  return { status: move.to, reason };
-}
+const ended = (reason: string): StagingEnd => ({ status: outboundLifecycle.queued.cancelled.to, reason });
 
 const MOVES: Readonly<
   Record<StagedOperation, (ports: Pick<StagedPorts, "sql" | "clock">, move: HeldMove) => Promise<boolean>>
