@@ -11,8 +11,8 @@ import { pruneStaged } from "../engine/documents/connector/staged.js";
 import { LIMITS } from "../engine/base/limits.js";
 import { budget } from "../engine/base/memory/budgets.js";
 import { errorFields } from "../engine/base/log.js";
-import { repeat, within } from "../engine/events/wake.js";
-import type { Loop } from "../engine/events/wake.js";
+import { repeat, within } from "../engine/base/waiting/wake.js";
+import type { Loop } from "../engine/base/waiting/wake.js";
 import type { BoxKind } from "./box.js";
 import type { ActorSystem } from "./system.js";
 

@@ -12,8 +12,8 @@ import { leaseMessages } from "../engine/documents/delivery/service-dispatch.js"
 import type { attemptMessage } from "../engine/documents/delivery/service-dispatch.js";
 import { keyOfStatus, readDueStatuses } from "../engine/documents/inbound/statuses.js";
 import type { ReadStatus, StatusReadPorts } from "../engine/documents/inbound/statuses.js";
-import { createWatch, within } from "../engine/events/wake.js";
-import type { Wake } from "../engine/events/wake.js";
+import { createWatch, within } from "../engine/base/waiting/wake.js";
+import type { Wake } from "../engine/base/waiting/wake.js";
 import { LIMITS } from "../engine/base/limits.js";
 import { errorFields } from "../engine/base/log.js";
 import type { DocumentKind } from "./document.js";

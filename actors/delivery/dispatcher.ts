@@ -7,7 +7,7 @@ import { Answers } from "../../engine/documents/delivery/answers.js";
 import { createPlaces } from "../../engine/documents/delivery/claims.js";
 import { claimForgotten } from "../../engine/documents/delivery/due.js";
 import type { Reserve } from "../../engine/documents/delivery/first-attempt.js";
-import { within } from "../../engine/events/wake.js";
+import { within } from "../../engine/base/waiting/wake.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { Claims } from "./claims.js";
 import { Doubt } from "./doubt.js";

@@ -7,7 +7,7 @@ import type { Clock } from "../../engine/base/clock.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { Log } from "../../engine/base/log.js";
 import type { Sql } from "../../engine/storage/sql.js";
-import type { Loop } from "../../engine/events/wake.js";
+import type { Loop } from "../../engine/base/waiting/wake.js";
 import type { Doubt } from "./doubt.js";
 import { startLoop } from "./loop.js";
 import type { Working } from "./working.js";

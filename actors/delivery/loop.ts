@@ -2,8 +2,8 @@
 import { LIMITS } from "../../engine/base/limits.js";
 import { errorFields } from "../../engine/base/log.js";
 import type { Log } from "../../engine/base/log.js";
-import { repeat } from "../../engine/events/wake.js";
-import type { Loop } from "../../engine/events/wake.js";
+import { repeat } from "../../engine/base/waiting/wake.js";
+import type { Loop } from "../../engine/base/waiting/wake.js";
 
 /**
  * Starts a loop. A step that fails is told in the log.

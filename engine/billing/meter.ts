@@ -8,7 +8,8 @@ import type { Clock } from "../base/clock.js";
 import { LIMITS } from "../base/limits.js";
 import { errorFields } from "../base/log.js";
 import type { Log } from "../base/log.js";
-import { createWake } from "../events/wake.js";
+import { repeat } from "../base/waiting/wake.js";
+import type { Loop } from "../base/waiting/wake.js";
 import { listFirmIds, listUsage, meterEvents, pruneMetered, recountUsage } from "../storage/billing/usage.js";
 import type { Sql } from "../storage/sql.js";
 import { firstDayBefore } from "./months.js";
@@ -31,41 +32,19 @@ export async function meterAll(ports: MeterPorts): Promise<number> {
   }
 }
 
-/** The meter of one process. */
-interface Meter {
-  /** Waits for what is under way. */
-  stop(): Promise<void>;
-}
-
-/** Starts the meter; any number of processes may run one. */
-export function startMeter({ sql, clock, log }: MeterPorts & { readonly log: Log }): Meter {
-  const wake = createWake();
-  let stopping = false;
-  const once = async (): Promise<number> => {
-    const read = await meterEvents(sql, LIMITS.meter_batch, keptSince({ clock }));
-    if (read > 0) return read;
-    await pruneMetered(sql, keptSince({ clock }), LIMITS.meter_batch);
-    return 0;
-  };
-  async function run(): Promise<void> {
-    while (!stopping) {
-      let read = 0;
-      try {
-        read = await once();
-      } catch (error) {
-        log.warn("meter.failed", errorFields(error));
-      }
-      if (!stopping && read < LIMITS.meter_batch) await wake.wait(LIMITS.meter_look_ms);
-    }
-  }
-  const ended = run();
-  return {
-    stop: async () => {
-      stopping = true;
-      wake.poke();
-      await ended;
+/** Starts the meter of one process; any number of processes may run one. */
+export function startMeter({ sql, clock, log }: MeterPorts & { readonly log: Log }): Pick<Loop, "stop"> {
+  return repeat(
+    async () => {
+      const read = await meterEvents(sql, LIMITS.meter_batch, keptSince({ clock }));
+      if (read === 0) await pruneMetered(sql, keptSince({ clock }), LIMITS.meter_batch);
+      return read < LIMITS.meter_batch ? LIMITS.meter_look_ms : 0;
     },
-  };
+    (error) => {
+      log.warn("meter.failed", errorFields(error));
+      return LIMITS.meter_look_ms;
+    },
+  );
 }
 
 /** What a recount has found. */

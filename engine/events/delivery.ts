@@ -7,8 +7,8 @@ import type { Log } from "../base/log.js";
 import type { Metrics } from "../base/metrics.js";
 import { STREAM_NAMES } from "./streams.js";
 import type { StreamDelivery, StreamHandler, StreamName } from "./streams.js";
-import { backoff, within } from "./wake.js";
-import type { Wake } from "./wake.js";
+import { backoff, within } from "../base/waiting/wake.js";
+import type { Wake } from "../base/waiting/wake.js";
 
 /**
  * `dropped`: the broker forgets the message; work that there still is stays due in Postgres, where it is found.

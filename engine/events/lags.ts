@@ -4,7 +4,7 @@ import { errorFields } from "../base/log.js";
 import type { Log } from "../base/log.js";
 import { STREAM_NAMES } from "./streams.js";
 import type { StreamName, Streams } from "./streams.js";
-import { within } from "./wake.js";
+import { within } from "../base/waiting/wake.js";
 
 /** A stream as StreamStatus tells of it, or null for what its broker does not tell. */
 interface StreamLag {

@@ -8,7 +8,7 @@ import type { OutboxRow } from "../storage/outbox.js";
 import type { Sql } from "../storage/sql.js";
 import { STREAM_NAMES } from "./streams.js";
 import type { StreamMessage, StreamName, Streams } from "./streams.js";
-import { backoff, createWake, within } from "./wake.js";
+import { backoff, repeat, within } from "../base/waiting/wake.js";
 
 interface RelayOptions {
   readonly sql: Sql;
@@ -164,42 +164,35 @@ function relayHanded({ sql, streams, log }: RelayOptions): Handed {
 /** Starts the relay. Several may run, in one process or in many: each row is held by one of them. */
 export function startRelay(options: RelayOptions): Relay {
   const { log, metrics } = options;
-  const wake = createWake();
   const handed = relayHanded(options);
-  let stopping = false;
-  const run = async (): Promise<void> => {
-    let failures = 0;
-    while (!stopping) {
-      let wait_ms: number = LIMITS.relay_poll_ms;
-      try {
-        await handed.settle();
-        const { claimed, published } = await relayBatch(options, failures);
-        failures = published ? 0 : failures + 1;
-        if (published && claimed === LIMITS.relay_batch) wait_ms = 0;
-      } catch (error) {
-        failures += 1;
-        log.warn("relay.failed", errorFields(error));
-      }
-      if (failures > 0) wait_ms = backoff(failures, LIMITS.stream_backoff_first_ms, LIMITS.stream_backoff_max_ms);
-      if (wait_ms > 0 && !stopping) await wake.wait(wait_ms);
-    }
+  let failures = 0;
+  const failed = (): number => {
+    failures += 1;
+    return backoff(failures, LIMITS.stream_backoff_first_ms, LIMITS.stream_backoff_max_ms);
   };
   metrics.beforeExposition(() => exposeLag(options));
-  const ended = run();
-  return {
-    poke: () => {
-      wake.poke();
+  const relaying = repeat(
+    async () => {
+      await handed.settle();
+      const { claimed, published } = await relayBatch(options, failures);
+      if (!published) return failed();
+      failures = 0;
+      return claimed === LIMITS.relay_batch ? 0 : LIMITS.relay_poll_ms;
     },
+    (error) => {
+      log.warn("relay.failed", errorFields(error));
+      return failed();
+    },
+  );
+  return {
+    poke: relaying.poke,
     take: handed.take,
     published: handed.published,
-    stop: () => {
-      stopping = true;
-      wake.poke();
-      return within(
-        ended.then(() => handed.settle()),
+    stop: () =>
+      within(
+        relaying.stop().then(() => handed.settle()),
         LIMITS.drain_timeout_ms,
         undefined,
-      );
-    },
+      ),
   };
 }

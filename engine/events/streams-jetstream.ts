@@ -31,7 +31,7 @@ import { createLanes, deliver, dropForeign, stopOf } from "./delivery.js";
 import type { ConsumerLoop, DeliveryContext } from "./delivery.js";
 import { STREAMS, STREAM_NAMES, durableName } from "./streams.js";
 import type { StreamConsumer, StreamHandler, StreamMessage, StreamName, StreamStatus, Streams } from "./streams.js";
-import { backoff, createWake, within } from "./wake.js";
+import { backoff, createWake, within } from "../base/waiting/wake.js";
 
 interface JetStreamOptions {
   /** Comma-separated servers: `nats://[user:password@|token@]host:port` or `tls://…`. Never logged. */

@@ -24,7 +24,7 @@ import type { ConsumerLoop, DeliveryContext } from "./delivery.js";
 import { encodeBody } from "./body.js";
 import { STREAMS, STREAM_NAMES, durableName } from "./streams.js";
 import type { StreamConsumer, StreamHandler, StreamName, Streams } from "./streams.js";
-import { backoff, createWake } from "./wake.js";
+import { backoff, createWake } from "../base/waiting/wake.js";
 
 interface PostgresStreamsOptions {
   readonly sql: Sql;

@@ -9,6 +9,7 @@ import { Refusal } from "../base/errors.js";
 import { participantKey } from "../base/ids.js";
 import type { KeyId, ParticipantId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
+import { within } from "../base/waiting/wake.js";
 import { NOT_ALLOWED } from "../peppol/discovery/remembering.js";
 import type { RoutingStatus } from "../peppol/discovery/routing.js";
 import { matchDocumentType } from "../peppol/discovery/wildcards.js";
@@ -106,10 +107,11 @@ export function createParticipantLookups(ports: LookupPorts): ParticipantLookups
   ): Promise<{ readonly found: ParticipantFound; readonly isOverBudget: boolean }> {
     const [internal, judged] = await Promise.all([
       isOwn(asked.participant),
+      // What was asked goes on and is remembered.
       within(
-        wait_ms,
         judge(network, asked, () => budget.take(key)),
-        () => unanswered(asked, "timeout"),
+        wait_ms,
+        unanswered(asked, "timeout"),
       ),
     ]);
     const found = foundOf(asked, judged, { internal, source: network.source });
@@ -221,16 +223,4 @@ function foundOf(
     source,
     temporaryFailure: status === "lookup_failed",
   };
-}
-
-/** The value, or another one when it does not come in time; what was asked goes on and is remembered. */
-function within<T>(wait_ms: number, value: Promise<T>, otherwise: () => T): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      resolve(otherwise());
-    }, wait_ms);
-    value.then(resolve, reject).finally(() => {
-      clearTimeout(timer);
-    });
-  });
 }

@@ -2,7 +2,7 @@
 import { systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { within } from "../../engine/events/wake.js";
+import { within } from "../../engine/base/waiting/wake.js";
 import type { NoWorker } from "../../validators/lanes/job.js";
 import type { Engine, Role } from "../main.js";
 import { ROLES, startEngine } from "../main.js";

@@ -15,6 +15,7 @@
 import { BoundedMap } from "../../engine/base/bounded.js";
 import type { Clock } from "../../engine/base/clock.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { within } from "../../engine/base/waiting/wake.js";
 import type { Admission } from "./ports.js";
 import { RATES } from "../contract/route.js";
 import type { RateName, RateRow } from "../contract/route.js";
@@ -186,8 +187,9 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     );
     try {
       const lease = await within(
-        LIMITS.rate_lease_timeout_ms,
         peers.lease({ bucket: row.bucket, key, limit: row.limit, window_ms: row.window_ms, want, unused }),
+        LIMITS.rate_lease_timeout_ms,
+        undefined,
       );
       if (lease === undefined) return undefined;
       window.tokens = lease.granted;
@@ -243,19 +245,4 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     },
     size: () => windows.size + arrivals.size,
   };
-}
-
-/** The promise's value, or undefined after `ms`. */
-async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => {
-      resolve(undefined);
-    }, ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

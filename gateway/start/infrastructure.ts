@@ -13,7 +13,7 @@ import {
 import { countDropsFromNone } from "../../engine/events/delivery.js";
 import { openJetStream } from "../../engine/events/streams-jetstream.js";
 import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
-import { within } from "../../engine/events/wake.js";
+import { within } from "../../engine/base/waiting/wake.js";
 import type { Streams } from "../../engine/events/streams.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { connectionsMax } from "../../engine/base/files/open-files.js";

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 
 import { createLanes } from "../../engine/events/delivery.js";
-import { backoff, createWake, createWatch, repeat, within } from "../../engine/events/wake.js";
+import { backoff, createWake, createWatch, repeat, within } from "../../engine/base/waiting/wake.js";
 
 describe("a loop that waits", () => {
   test("a poke during the wait ends it, a poke before it is not forgotten, and one poke ends one wait", async () => {

@@ -1,5 +1,6 @@
 /** Figures that are read when somebody asks: all groups at once, none for longer than an exposition may wait. */
 import { LIMITS } from "../limits.js";
+import { within } from "../waiting/wake.js";
 
 /** Sets a group of figures. */
 type Collect = () => Promise<void> | void;
@@ -28,19 +29,6 @@ async function isSetBy(collect: Collect): Promise<boolean> {
   }
 }
 
-/** Whether it was set within the time of the limit. */
-function inTime(done: Promise<boolean>): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => {
-      resolve(false);
-    }, LIMITS.metrics_timeout_ms);
-    void done.then((isSet) => {
-      clearTimeout(timer);
-      resolve(isSet);
-    });
-  });
-}
-
 /** Groups that run before every exposition. */
 export function createCollectors(metrics: Told): Collectors {
   // Bounded by the parts that add one when they start.
@@ -57,7 +45,9 @@ export function createCollectors(metrics: Told): Collectors {
       collectors.push(collect);
     },
     run: async () => {
-      const set = await Promise.all(collectors.map((collect) => inTime(underWay.get(collect) ?? begin(collect))));
+      const set = await Promise.all(
+        collectors.map((collect) => within(underWay.get(collect) ?? begin(collect), LIMITS.metrics_timeout_ms, false)),
+      );
       metrics.set("collectors_late", {}, set.filter((isSet) => !isSet).length);
     },
   };

@@ -6,7 +6,7 @@ import type { DocumentId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
-import { backoff } from "../../events/wake.js";
+import { backoff } from "../../base/waiting/wake.js";
 import { boxLifecycle } from "../../lifecycle/box.js";
 import { endBoxDispatch } from "../../storage/box/claims.js";
 import type { ClaimedItem } from "../../storage/box/claims.js";

@@ -14,7 +14,7 @@ import { createOctets } from "../../base/memory/octets.js";
 import type { Octets } from "../../base/memory/octets.js";
 import { freeOctets } from "../../base/memory/release.js";
 import type { Metrics } from "../../base/metrics.js";
-import { within } from "../../events/wake.js";
+import { within } from "../../base/waiting/wake.js";
 import { buildMls } from "../../peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../peppol/responses/mls.js";
 import type { MlsCode, MlsIssue } from "../../peppol/responses/mls.js";

@@ -13,7 +13,7 @@ import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { firstChars } from "../../base/text.js";
-import { backoff, within } from "../../events/wake.js";
+import { backoff, within } from "../../base/waiting/wake.js";
 import type { ResponseReader, Validators } from "../accept/facts.js";
 import { dateInstant, utcDate } from "../../peppol/responses/application-response.js";
 import { mayFollow } from "../../peppol/responses/response-order.js";

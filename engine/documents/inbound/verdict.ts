@@ -6,7 +6,7 @@
 import type { Clock } from "../../base/clock.js";
 import { participantKey } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { within } from "../../events/wake.js";
+import { within } from "../../base/waiting/wake.js";
 import type { InboundExchange } from "../../peppol/transport.js";
 import type { DocumentFinding, Inspection, InspectOptions, Validators } from "../accept/facts.js";
 import { inspectionOf } from "../accept/validators.js";

@@ -3,7 +3,7 @@ import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { guardedLookup, parseOutboundUrl } from "../../peppol/network/outbound-address.js";
 import type { OutboundPolicy, OutboundUrl, Resolve, URL_FAULTS } from "../../peppol/network/outbound-address.js";
-import { within } from "../wake.js";
+import { within } from "../../base/waiting/wake.js";
 
 /** What the judgement of a URL needs. */
 export interface AddressPorts {

@@ -22,7 +22,7 @@ import { isKeyOfOthers } from "../../storage/keyring/facts.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { isPassing } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
-import { backoff } from "../wake.js";
+import { backoff } from "../../base/waiting/wake.js";
 import { pushedEvent } from "../connector/event.js";
 import { recordBeginning, reportOf } from "../connector/record.js";
 import { mannerOf } from "../connector/scenarios.js";

@@ -12,8 +12,8 @@ import type { ClaimedDelivery } from "../../storage/events/dispatch.js";
 import { fanOutConnector, fanOutFeed, takenChains } from "../../storage/events/fan-out.js";
 import type { DeliveryChain } from "../../storage/events/fan-out.js";
 import type { OnGivenBack } from "../../storage/events/unopened.js";
-import { repeat, within } from "../wake.js";
-import type { Loop } from "../wake.js";
+import { repeat, within } from "../../base/waiting/wake.js";
+import type { Loop } from "../../base/waiting/wake.js";
 import { attemptDelivery } from "./attempt.js";
 import type { AttemptPorts } from "./attempt.js";
 

@@ -10,6 +10,7 @@ import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
+import { within } from "../../base/waiting/wake.js";
 import { announce, openChannel } from "../../storage/channel.js";
 import type { Channel, ChannelOptions } from "../../storage/channel.js";
 import type { Sql } from "../../storage/sql.js";
@@ -122,7 +123,7 @@ export function createChanges(options: ChangesOptions): Changes {
         void probe();
       }, LIMITS.change_probe_ms);
       interval.unref();
-      await withTimeout(proven, LIMITS.db_statement_timeout_ms);
+      await within(proven, LIMITS.db_statement_timeout_ms, undefined);
     },
     isFresh: proof.isFresh,
     probe,
@@ -132,7 +133,7 @@ export function createChanges(options: ChangesOptions): Changes {
       if (others.length === 0) return;
       const { seq, done, end } = syncs.begin(others);
       await say("sync", `${nodeId}:${seq}`);
-      await withTimeout(done, LIMITS.change_ack_timeout_ms);
+      await within(done, LIMITS.change_ack_timeout_ms, undefined);
       end();
     },
     stop: async () => {
@@ -257,14 +258,4 @@ function createSyncs() {
       };
     },
   };
-}
-
-/** Waits no longer than `ms`; the caller goes on either way. */
-async function withTimeout(promise: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([promise, late]);
-  clearTimeout(timer);
 }

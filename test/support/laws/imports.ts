@@ -127,7 +127,6 @@ export const IMPORT_LAW: readonly Area[] = [
     title: "engine/billing",
     pattern: /^engine\/billing\//,
     may: ["base", "storage"],
-    files: [["engine/events/wake.ts", "the meter waits as every loop does"]],
   },
   { area: "embedded", title: "engine/embedded", pattern: /^engine\/embedded\//, may: ["base"] },
   {
