@@ -174,24 +174,3 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
   }
   throw temporary();
 }
-
-/** The last answer that a firm gave to a received document; undefined when it gave none. @throws Refusal TEMPORARY */
-export async function readResponse(
-  sql: Sql,
-  id: ReceivedDocumentId,
-): Promise<
-  | {
-      readonly status: ResponseStatus;
-      readonly delivery: "sent" | "queued" | "failed";
-      readonly reason: string | null;
-      readonly respondedAt: string;
-    }
-  | undefined
-> {
-  const last = (await orTemporary(listServiceMessages(sql, id, "invoice_response"))).at(-1);
-  if (last === undefined) return undefined;
-  const status = statusNamed(last.code);
-  const delivery =
-    last.status === "delivered" ? "sent" : last.status === "queued" || last.status === "sent" ? "queued" : "failed";
-  return { status, delivery, reason: last.note ?? null, respondedAt: isoInstant(last.createdAt) };
-}

@@ -15,8 +15,9 @@ import { give, Leases, workOn } from "../../../engine/documents/delivery/leases.
 import { leaseMessages } from "../../../engine/documents/delivery/service-dispatch.js";
 import { leaseDuties, observePendingMls } from "../../../engine/documents/inbound/mls-duties.js";
 import { openPayload } from "../../../engine/storage/payloads/payloads.js";
-import { readResponse, respond } from "../../../engine/documents/inbound/respond.js";
+import { respond } from "../../../engine/documents/inbound/respond.js";
 import type { RespondRequest } from "../../../engine/documents/inbound/respond.js";
+import { readResponses } from "../../../engine/documents/reads/responses.js";
 import { Refusal } from "../../../engine/base/errors.js";
 import { newId } from "../../../engine/base/ids.js";
 import type { DocumentId, FirmId, ParticipantId, ReceivedDocumentId } from "../../../engine/base/ids.js";
@@ -925,6 +926,8 @@ const request = (documentId: string, changes: Partial<RespondRequest> = {}): Res
   note: undefined,
   ...changes,
 });
+/** The answers to a document as its firm lists them. */
+const answersOf = async (id: string) => (await readResponses(bench.ports, buyerFirm, id)).responses;
 const respondPorts = (): Parameters<typeof respond>[0] => ({ ...bench.ports, poke: () => undefined });
 
 test.each(Object.entries(RESPONSE_OF_STATUS))(
@@ -949,11 +952,7 @@ test.each(Object.entries(RESPONSE_OF_STATUS))(
       invoice: { number: "F-17", issueDate: "2026-11-20", typeCode: "380" },
     });
     expect(handed[0]?.payload.toString()).toContain("<cbc:RegistrationName>Seller &amp; sons<");
-    expect(await readResponse(db.sql, id as ReceivedDocumentId)).toMatchObject({
-      status,
-      delivery: "sent",
-      reason: "Thank you.",
-    });
+    expect(await answersOf(id)).toMatchObject([{ status: code, delivery: "sent", reason: "Thank you." }]);
   },
 );
 
@@ -969,7 +968,7 @@ test("an answer was given at one instant, whoever tells of it: the message in wh
   if (typeof told === "string") throw new Error(told);
   const respondedAt = Date.parse(response.respondedAt);
   expect(told.issuedAt).toBe(respondedAt - (respondedAt % 1_000));
-  expect(await readResponse(db.sql, id)).toMatchObject({ respondedAt: response.respondedAt });
+  expect(await answersOf(id)).toMatchObject([{ respondedAt: response.respondedAt }]);
 });
 
 test("the answer names its addressee as the document does, also in a large one and in self-billing, where the buyer is the sender", async () => {
