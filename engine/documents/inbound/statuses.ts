@@ -1,12 +1,12 @@
-/** What Message Level Statuses and invoice responses do to the documents that we sent. */
-import { addDays, bratislavaDay, isoInstant } from "../../base/clock.js";
-import type { Clock, Instant } from "../../base/clock.js";
-import { parseCalendarDay } from "../../base/dates.js";
+/**
+ * Message Level Statuses and invoice responses on their way to the documents that we sent: those that are due are read,
+ * and what they do is written, once.
+ */
+import { isoInstant } from "../../base/clock.js";
+import type { Clock } from "../../base/clock.js";
 import { newId, parseUuid, participantKey } from "../../base/ids.js";
 import type { DocumentId } from "../../base/ids.js";
-import { isAttemptable, outboundMove } from "../../lifecycle/document.js";
-import type { EventKind, OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
-import type { Move } from "../../lifecycle/machine.js";
+import type { TimelineKind } from "../../lifecycle/document.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
@@ -15,13 +15,10 @@ import type { Metrics } from "../../base/metrics.js";
 import { firstChars } from "../../base/text.js";
 import { backoff, within } from "../../base/waiting/wake.js";
 import type { ResponseReader, Validators } from "../accept/facts.js";
-import { dateInstant, utcDate } from "../../peppol/responses/application-response.js";
-import { mayFollow } from "../../peppol/responses/response-order.js";
+import { dateInstant } from "../../peppol/responses/application-response.js";
 import { readInvoiceResponse } from "../../peppol/responses/invoice-response.js";
-import type { InvoiceResponse } from "../../peppol/responses/invoice-response.js";
 import { readMls } from "../../peppol/responses/mls.js";
-import type { Mls, MlsCode } from "../../peppol/responses/mls.js";
-import { providerDigits } from "../../peppol/seats.js";
+import type { Mls } from "../../peppol/responses/mls.js";
 import type { NewEvent } from "../../storage/documents/documents.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import { factDigests } from "../../storage/keyring/facts.js";
@@ -48,6 +45,8 @@ import type {
   StatusTarget,
 } from "../../storage/documents/received-responses.js";
 import { countFenced } from "../fencing.js";
+import { decideMls, decideResponse, isOtherSeat } from "./status-decisions.js";
+import type { Said, SaidResponse, StatusDecision } from "./status-decisions.js";
 
 export interface StatusPorts {
   readonly sql: Sql;
@@ -58,91 +57,6 @@ export interface StatusPorts {
   /** Tells the relay that an outbox row was committed. */
   readonly poke: () => void;
 }
-
-/**
- * What a status does, decided without I/O. `applied` makes a move. `late` finds a document whose life is over and only
- * leaves a mark. `early` waits for our own receipt. The others change nothing.
- */
-type StatusDecision =
-  | { readonly outcome: "applied"; readonly trigger: OutboundTrigger; readonly move: Move<OutboundState, EventKind> }
-  | { readonly outcome: Exclude<StatusOutcome, "applied" | "unreadable"> | "early" };
-
-const TRIGGERS = { AP: "mls_ap", AB: "mls_ab", RE: "mls_re" } as const satisfies Record<MlsCode, OutboundTrigger>;
-
-function decideMove(target: StatusTarget, trigger: OutboundTrigger): StatusDecision {
-  const move = outboundMove(target.status, trigger);
-  // A move under an attempt's feet would lose the attempt's own end.
-  if (target.leased || (move === undefined && isAttemptable(target.status))) return { outcome: "early" };
-  return move === undefined ? { outcome: "late" } : { outcome: "applied", trigger, move };
-}
-
-/**
- * @param from  provider that the envelope names as sender, and seat of the access point that signed it
- * @param target  the document whose InstanceIdentifier the status names
- * @source spec/rulings.md, section 5; design/reliability.md, S-09
- */
-function decideMls(
-  mls: Mls,
-  from: { readonly sender: string; readonly peerSeat: string },
-  target: StatusTarget | undefined,
-): StatusDecision {
-  if (target === undefined) return { outcome: "unknown" };
-  if (providerDigits(from.sender) !== providerDigits(mls.sender)) return { outcome: "foreign" };
-  // Until we know whom it was transmitted to, nobody can have taken it.
-  if (target.peerSeat === undefined) return { outcome: isAttemptable(target.status) ? "early" : "foreign" };
-  if (providerDigits(target.peerSeat) !== providerDigits(from.peerSeat)) return { outcome: "foreign" };
-  // A document has one status: the first. What a provider says afterwards cannot be told from a mistake.
-  if (target.mls !== undefined) return { outcome: target.mls === mls.code ? "duplicate" : "contradicting" };
-  return decideMove(target, TRIGGERS[mls.code]);
-}
-
-/**
- * @param from  sender and receiver of the envelope, which must be the parties of the response; the seat that signed it;
- *   when it came
- * @source spec/rulings.md, section 14, Invoice responses
- */
-function decideResponse(
-  { response, valid }: SaidResponse,
-  from: Pick<PendingStatus, "sender" | "receiver" | "peerSeat" | "receivedAt">,
-  target: StatusTarget | undefined,
-): StatusDecision {
-  const isForeign =
-    response.sender.toLowerCase() !== from.sender.toLowerCase() ||
-    response.receiver.toLowerCase() !== from.receiver.toLowerCase();
-  if (isForeign) return { outcome: "foreign" };
-  if (target === undefined) return { outcome: "unknown" };
-  if (target.isReceiverOurs && isOtherSeat(target, from.peerSeat)) return { outcome: "foreign" };
-  if (!valid) return { outcome: "invalid" };
-  if (target.responded !== undefined)
-    return { outcome: target.responded === response.code ? "duplicate" : "contradicting" };
-  if (target.isAmbiguous) return { outcome: "ambiguous" };
-  if (isMisdated(response, from.receivedAt, target.issueDate)) return { outcome: "misdated" };
-  // Days, not times: the time of a response is optional.
-  if (target.response !== undefined && response.issuedOn < utcDate(target.response.issuedAt))
-    return { outcome: "outdated" };
-  if (!mayFollow(target.response?.code, response.code, target.responses)) return { outcome: "out_of_order" };
-  return decideMove(target, "invoice_response");
-}
-
-/** Whether a response was signed by another seat than the one that took the document. */
-const isOtherSeat = ({ peerSeat }: StatusTarget, seat: string): boolean => peerSeat !== undefined && peerSeat !== seat;
-
-/** A response that is older than its document, or dated after tomorrow, would shut out every later one. */
-function isMisdated(response: InvoiceResponse, receivedAt: Instant, issueDate: string | undefined): boolean {
-  const [answered, issued] = [response.issuedOn, issueDate ?? ""].map((text) => parseCalendarDay(text)?.ordinal);
-  if (answered === undefined) return true;
-  return (issued !== undefined && answered < issued) || response.issuedOn > addDays(bratislavaDay(receivedAt), 1);
-}
-
-/** What an Invoice Response says, and whether it keeps the rules of its type: one that breaks them answers nothing. */
-type SaidResponse = Extract<Said, { readonly kind: "invoice_response" }>;
-
-/** What a status says; nothing when it could not even be fetched. */
-type Said =
-  | { readonly kind: "mls"; readonly mls: Mls }
-  | { readonly kind: "invoice_response"; readonly response: InvoiceResponse; readonly valid: boolean }
-  | { readonly kind: "unreadable"; readonly fault: string }
-  | { readonly kind: "unread" };
 
 /**
  * A due status that was read, and the document of ours that it is about. Plain data: it travels to that document's
