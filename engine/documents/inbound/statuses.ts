@@ -6,7 +6,7 @@ import { isoInstant } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import { newId, parseUuid, participantKey } from "../../base/ids.js";
 import type { DocumentId } from "../../base/ids.js";
-import type { TimelineKind } from "../../lifecycle/document.js";
+import type { OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
@@ -175,73 +175,62 @@ function eventOf(
   return { id, kind, meta, ...(detail === null ? {} : { detail }) };
 }
 
-/**
- * Writes a status with its document's move or mark.
- * @param isLast  whether it is the last of its reason that has a mark
- * @returns false when the decision was stale
- */
-async function write(
-  ports: StatusPorts,
-  { status, isLast }: { readonly status: PendingStatus; readonly isLast: boolean },
-  reading: Reading,
-  target: StatusTarget,
-): Promise<boolean> {
-  const { decision, content, meta, detail } = reading;
-  const now = ports.clock.now();
-  const kinds: readonly TimelineKind[] =
-    decision.outcome === "applied" ? decision.move.emits : [IGNORED_KINDS[status.kind]];
+/** What a status leaves at its document. */
+interface Entry extends Pick<Reading, "changes"> {
+  readonly status: OutboundState;
+  readonly trigger: OutboundTrigger | undefined;
+  readonly kinds: readonly TimelineKind[];
+  readonly words: { readonly detail: string | null; readonly meta: Json };
+}
+
+/** Why a status moves nothing, and yet leaves a mark. */
+type NotApplied = Exclude<StatusOutcome, "applied" | "duplicate" | "unreadable">;
+
+/** @param isLast  whether it is the last of its reason that has a mark */
+function markOf(status: PendingStatus, { meta, detail }: Reading, reason: NotApplied, isLast: boolean): Entry["words"] {
   // A stranger's words do not stand in the timeline of a firm.
-  const isForeign = decision.outcome === "foreign";
-  const words = {
-    meta:
-      decision.outcome === "applied"
-        ? meta
-        : {
-            ...(meta as Record<string, Json>),
-            ...(isForeign ? NO_WORDS[status.kind] : {}),
-            notApplied: decision.outcome,
-            seat: status.peerSeat,
-            ...(isLast ? { lastShown: true } : {}),
-          },
+  const isForeign = reason === "foreign";
+  return {
+    meta: {
+      ...(meta as Record<string, Json>),
+      ...(isForeign ? NO_WORDS[status.kind] : {}),
+      notApplied: reason,
+      seat: status.peerSeat,
+      ...(isLast ? { lastShown: true } : {}),
+    },
     detail: isForeign ? null : (detail ?? null),
   };
+}
+
+/** Writes a status with its document's move or mark. @returns false when the decision was stale */
+async function write(
+  ports: StatusPorts,
+  { status, outcome, content }: Pick<Found, "status"> & Pick<Reading, "content"> & { readonly outcome: StatusOutcome },
+  target: StatusTarget,
+  { kinds, words, ...entry }: Entry,
+): Promise<boolean> {
+  const now = ports.clock.now();
   const sealer = await ports.sealer.forFirm(target.firmId);
   const events = kinds.map((kind) => eventOf({ clock: ports.clock, sealer }, kind, words));
-  const outcome = decision.outcome === "early" ? "late" : decision.outcome;
+  const { id, version } = target;
   return applyStatus(
     ports.sql,
     { status: status.id, outcome, content },
-    {
-      id: target.id,
-      version: target.version,
-      status: decision.outcome === "applied" ? decision.move.to : target.status,
-      trigger: decision.outcome === "applied" ? decision.trigger : undefined,
-      detail: `${status.kind} ${content.code}`,
-      now,
-      events,
-      changes: decision.outcome === "applied" ? reading.changes : {},
-    },
+    { id, version, ...entry, detail: `${status.kind} ${content.code}`, now, events },
   );
 }
 
 /** What became of a status that was followed; null when another node has settled it or put it off since. */
 type Followed = StatusOutcome | "early" | null;
 
-/** Settles what cannot be read, puts off what could not be fetched; undefined when it was settled before. */
-async function settleUnsaid(
-  ports: StatusPorts,
-  status: PendingStatus,
-  said: Extract<Said, { readonly kind: "unreadable" | "unread" }>,
-): Promise<Followed | undefined> {
-  if (said.kind === "unread") return putOff(ports, status);
-  const isSettled = await settleStatus(ports.sql, status.id, {
-    outcome: "unreadable",
-    now: ports.clock.now(),
-    content: undefined,
-    documentId: undefined,
-    fault: said.fault,
-  });
-  return isSettled ? "unreadable" : undefined;
+/** Ends a status that leaves nothing at a document; undefined when it had ended, or the decision was stale. */
+async function settleUnmarked<Outcome extends StatusOutcome>(
+  { sql, clock }: StatusPorts,
+  { id }: PendingStatus,
+  end: { readonly outcome: Outcome } & Partial<Omit<Parameters<typeof settleStatus>[2], "outcome" | "now">>,
+): Promise<Outcome | undefined> {
+  const nothing = { content: undefined, documentId: undefined, fault: undefined };
+  return (await settleStatus(sql, id, { ...nothing, ...end, now: clock.now() })) ? end.outcome : undefined;
 }
 
 /** Of several nodes that have read a status, one puts it off: its wait is doubled once. */
@@ -256,48 +245,69 @@ async function putOff(ports: StatusPorts, status: PendingStatus): Promise<"early
 
 /** One decision and its write; undefined when the decision was stale, or another node has settled the status. */
 async function settle(ports: StatusPorts, key: string, { status, said }: ReadStatus): Promise<Followed | undefined> {
-  if (said.kind === "unreadable" || said.kind === "unread") return settleUnsaid(ports, status, said);
+  if (said.kind === "unread") return putOff(ports, status);
+  if (said.kind === "unreadable") return settleUnmarked(ports, status, { outcome: "unreadable", fault: said.fault });
   const now = ports.clock.now();
   const target = await findTarget(ports, status, said);
   // Another document than the one whose turn this is: it is read again, for that one's actor.
   if ((target?.id ?? status.id) !== key) return putOff(ports, status);
   const reading = said.kind === "mls" ? mlsReading(status, said.mls, target) : responseReading(status, said, target);
   const { decision, content } = reading;
-  const given = decision.outcome === "early" && now - status.receivedAt > LIMITS.status_early_ms;
-  if (decision.outcome === "early" && !given) return putOff(ports, status);
-  const marks = decision.outcome !== "early" && decision.outcome !== "duplicate";
-  // A mark under an attempt's feet would lose the attempt's own end, as a move would.
-  if (marks && target?.leased === true) return putOff(ports, status);
-  /** Of this document, kind and reason: one that was written meanwhile has made this decision stale. */
-  const shownBefore =
-    marks && target !== undefined && decision.outcome !== "applied"
-      ? await countSettled(ports.sql, target.id, { kind: status.kind, outcome: decision.outcome })
-      : 0;
-  const isBeyond = shownBefore >= LIMITS.statuses_ignored_shown;
-  if (marks && target !== undefined && !isBeyond) {
-    const isLast = shownBefore + 1 === LIMITS.statuses_ignored_shown;
-    if (!(await write(ports, { status, isLast }, reading, target))) return undefined;
-    if (decision.outcome === "applied") ports.poke();
-    if (decision.outcome === "applied" && status.kind === "mls" && target.exchangedAt !== undefined) {
-      ports.metrics.observe(
-        "mls_received_duration_seconds",
-        {},
-        Math.max(0, status.receivedAt - target.exchangedAt) / 1000,
-      );
-    }
-    return decision.outcome;
+  if (decision.outcome === "early")
+    return now - status.receivedAt > LIMITS.status_early_ms
+      ? settleUnmarked(ports, status, { outcome: "late", content })
+      : putOff(ports, status);
+  if (target === undefined || decision.outcome === "duplicate")
+    return settleUnmarked(ports, status, { outcome: decision.outcome, content, documentId: target?.id });
+  // A move or a mark under an attempt's feet would lose the attempt's own end.
+  if (target.leased) return putOff(ports, status);
+  return decision.outcome === "applied"
+    ? move(ports, { status, reading, target }, decision)
+    : mark(ports, { status, reading, target }, decision.outcome);
+}
+
+/** A status whose document is found, and whose decision leaves something there. */
+interface Found {
+  readonly status: PendingStatus;
+  readonly reading: Reading;
+  readonly target: StatusTarget;
+}
+
+/** Moves the document; undefined when the decision was stale. */
+async function move(
+  ports: StatusPorts,
+  { status, reading: { content, meta, detail, changes }, target }: Found,
+  { trigger, move: { to, emits } }: Extract<StatusDecision, { readonly outcome: "applied" }>,
+): Promise<"applied" | undefined> {
+  const words = { meta, detail: detail ?? null };
+  const entry = { status: to, trigger, kinds: emits, words, changes };
+  if (!(await write(ports, { status, outcome: "applied", content }, target, entry))) return undefined;
+  ports.poke();
+  if (status.kind === "mls" && target.exchangedAt !== undefined) {
+    const after_ms = Math.max(0, status.receivedAt - target.exchangedAt);
+    ports.metrics.observe("mls_received_duration_seconds", {}, after_ms / 1000);
   }
-  const outcome = decision.outcome === "early" || decision.outcome === "applied" ? "late" : decision.outcome;
-  const isSettled = await settleStatus(ports.sql, status.id, {
-    outcome,
-    now,
-    content,
-    documentId: outcome === "late" && !isBeyond ? undefined : target?.id,
-    // What leaves an entry is fenced by its version, and so is what would have left one.
-    ...(isBeyond && target !== undefined ? { version: target.version } : {}),
-    fault: undefined,
-  });
-  return isSettled ? outcome : undefined;
+  return "applied";
+}
+
+/** Marks the document, as long as not too many of one reason have done so; undefined when the decision was stale. */
+async function mark(
+  ports: StatusPorts,
+  { status, reading, target }: Found,
+  reason: NotApplied,
+): Promise<NotApplied | undefined> {
+  const { content } = reading;
+  // Of this document, kind and reason: one that was written meanwhile has made this decision stale.
+  const shownBefore = await countSettled(ports.sql, target.id, { kind: status.kind, outcome: reason });
+  const { id: documentId, version } = target;
+  // What leaves an entry is fenced by its version, and so is what would have left one.
+  if (shownBefore >= LIMITS.statuses_ignored_shown)
+    return settleUnmarked(ports, status, { outcome: reason, content, documentId, version });
+  const isLast = shownBefore + 1 === LIMITS.statuses_ignored_shown;
+  const words = markOf(status, reading, reason, isLast);
+  const kinds = [IGNORED_KINDS[status.kind]];
+  const entry = { status: target.status, trigger: undefined, kinds, words, changes: {} };
+  return (await write(ports, { status, outcome: reason, content }, target, entry)) ? reason : undefined;
 }
 
 /** What operators are told of. */
