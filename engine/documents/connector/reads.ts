@@ -12,8 +12,7 @@ import type { ConnectorType } from "../../invoices/connector/create-body.js";
 import { findConnectorDocument, listConnectorDocuments } from "../../storage/documents/connector.js";
 import type { ConnectorRow } from "../../storage/documents/connector.js";
 import { findPayloadBytes, findSealedPayload } from "../../storage/payloads/find.js";
-import { openPayload } from "../../storage/payloads/payloads.js";
-import { sha256InSlices } from "../../base/memory/slices.js";
+import { openDigested } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
@@ -78,10 +77,8 @@ type PayloadPorts = Pick<ConnectorReadPorts, "sql" | "sealer">;
 
 /** The exact bytes. @throws Refusal NOT_FOUND, TEMPORARY */
 export async function payloadOf({ sql, sealer }: PayloadPorts, firmId: FirmId, id: string): Promise<Buffer> {
-  const stored = await orNotFound(findSealedPayload(sql, firmId, id));
-  const payload = await openPayload(sealer, id, stored.keyId, stored.sealed);
-  if ((await sha256InSlices(payload)) !== stored.sha256) throw new Error("the stored payload differs from its digest");
-  return payload;
+  const { keyId, sealed, sha256 } = await orNotFound(findSealedPayload(sql, firmId, id));
+  return openDigested(sealer, id, { payloadKeyId: keyId, payloadSealed: sealed, payloadSha256: sha256 });
 }
 
 /**

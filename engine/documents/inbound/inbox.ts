@@ -18,8 +18,7 @@ import type {
   ReceivedDetail,
   ReceivedItem,
 } from "../../storage/documents/received.js";
-import { openPayload } from "../../storage/payloads/payloads.js";
-import { sha256InSlices } from "../../base/memory/slices.js";
+import { openDigested } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
@@ -177,9 +176,7 @@ export function createInbox(ports: {
     read: async (reader, id, { isShown = true } = {}) => {
       const found = await orNotFound(findReceived(sql, mailboxOf(reader), id));
       const { payloadSha256, payloadKeyId, payloadSealed, isNew, ...document } = found;
-      const payload = await openPayload(sealer, id, payloadKeyId, payloadSealed);
-      if ((await sha256InSlices(payload)) !== payloadSha256)
-        throw new Error("the stored payload differs from its digest");
+      const payload = await openDigested(sealer, id, { payloadSha256, payloadKeyId, payloadSealed });
       if (isShown) await shown([{ id, isNew }]);
       return { ...document, payload };
     },

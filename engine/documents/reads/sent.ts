@@ -18,8 +18,7 @@ import {
 } from "../../storage/documents/firm-sent.js";
 import type { FirmSent } from "../../storage/documents/firm-sent.js";
 import { listMarks } from "../../storage/documents/marks.js";
-import { openPayload } from "../../storage/payloads/payloads.js";
-import { sha256InSlices } from "../../base/memory/slices.js";
+import { openDigested } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
@@ -100,11 +99,7 @@ export async function readSentUbl(
   id: string,
 ): Promise<Buffer | undefined> {
   const found = await orTemporary(findSentPayload(sql, firmId, id));
-  if (found === undefined) return undefined;
-  const payload = await openPayload(sealer, id, found.payloadKeyId, found.payloadSealed);
-  if ((await sha256InSlices(payload)) !== found.payloadSha256)
-    throw new Error("the stored payload differs from its digest");
-  return payload;
+  return found && openDigested(sealer, id, found);
 }
 
 /** A page of what was sent. */

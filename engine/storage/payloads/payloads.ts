@@ -76,3 +76,15 @@ export async function openPayload(sealer: Sealer, id: string, keyId: string, sea
   freeOctets(compressed);
   return payload;
 }
+
+/** The same where the digest of the bytes is stored, too. @throws Error as well where they have another one */
+export async function openDigested(
+  sealer: Sealer,
+  id: string,
+  stored: { readonly payloadKeyId: string; readonly payloadSealed: Uint8Array; readonly payloadSha256: string },
+): Promise<Buffer> {
+  const payload = await openPayload(sealer, id, stored.payloadKeyId, stored.payloadSealed);
+  if ((await sha256InSlices(payload)) !== stored.payloadSha256)
+    throw new Error("the stored payload differs from its digest");
+  return payload;
+}
