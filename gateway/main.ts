@@ -23,6 +23,7 @@ import type { PipelinePorts } from "./request/ports.js";
 import { claimPort } from "./http/claim-port.js";
 import type { ServerForm } from "./http/listener.js";
 import { createLags } from "../engine/events/lags.js";
+import { adminUrlOf, publicUrlOf } from "./start/addresses.js";
 import { consoleRows } from "./start/console/console.js";
 import { listen, Stack, startDatabase, startStreams } from "./start/infrastructure.js";
 import type { Base } from "./start/infrastructure.js";
@@ -67,9 +68,6 @@ export interface EngineOptions {
   /** How documents travel; `loopback` hands them over inside the process and is for tests. @default as4 */
   readonly transport?: "as4" | "loopback";
 }
-
-const urlHost = (host: string): string =>
-  host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
 
 /** Checks what must be true of the build and the machine before anything starts. */
 function checkMachine(config: Config): void {
@@ -120,8 +118,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   startTraces(base);
   const database = await startDatabase(base);
   const { streams, form } = await startStreams(base, database);
-  const publicUrl = config.PUBLIC_URL ?? `http://${urlHost(config.HOST)}:${config.PORT}`;
-  const adminUrl = `http://${urlHost(config.ADMIN_HOST)}:${config.ADMIN_PORT}`;
+  const [publicUrl, adminUrl] = [publicUrlOf(config), adminUrlOf(config)];
   const work = { role: options.role ?? "all", transport: options.transport ?? "as4", publicUrl };
   const parts = await startWork(base, work, database, streams);
   const sandbox =

@@ -5,6 +5,7 @@ import { loadConfig } from "../../../engine/base/config.js";
 import type { Config } from "../../../engine/base/config.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { readSandbox } from "../../../engine/identity/sandbox.js";
+import { adminUrlOf } from "../../start/addresses.js";
 import { HEARTBEAT } from "../../web/console/heartbeat.js";
 import type { Tone } from "../../web/console/sections.js";
 import { addressIn, EXIT, parseArguments, UsageError } from "../command.js";
@@ -19,16 +20,13 @@ interface AdminAccess {
   readonly token: string;
 }
 
-const urlHost = (host: string): string =>
-  host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
-
 /** @throws UsageError where nobody knows the operators' token */
 function accessOf(config: Config, url: string | undefined): AdminAccess {
   const sandbox = config.ENVIRONMENT === "sandbox" ? readSandbox(config.DATA_DIR) : undefined;
   const token = config.ADMIN_TOKEN ?? sandbox?.admin.token;
   if (token === undefined)
     throw new UsageError("Set ADMIN_TOKEN to the operators' token of the engine, or run this where its DATA_DIR is.");
-  return { url: url ?? sandbox?.adminUrl ?? `http://${urlHost(config.ADMIN_HOST)}:${config.ADMIN_PORT}`, token };
+  return { url: url ?? sandbox?.adminUrl ?? adminUrlOf(config), token };
 }
 
 const PAINTS: Readonly<Record<Tone, (text: string) => string>> = {

@@ -13,6 +13,7 @@ import type { People } from "../../../engine/identity/people/people.js";
 import type { Config } from "../../../engine/base/config.js";
 import { isOwnerKnown } from "../../../engine/storage/identity/keys.js";
 import type { Sql } from "../../../engine/storage/sql.js";
+import { publicUrlOf } from "../../start/addresses.js";
 import { invitationOf } from "../../start/letters.js";
 import { mailerOf } from "../../start/people.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
@@ -38,8 +39,6 @@ const withPeople = <T>(
       await actors.stop();
     }
   });
-
-const publicUrlOf = (config: Config): string => config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
 
 const ownerOf = (parsed: ParsedArguments): { readonly firmId?: FirmId; readonly integratorId?: IntegratorId } =>
   oneOwnerIn(parsed);

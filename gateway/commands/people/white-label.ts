@@ -16,6 +16,7 @@ import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
 import { openRegistrationPorts } from "../../../engine/peppol/discovery/registrations-setup.js";
 import { openOwnPki } from "../../../engine/peppol/pki/setup.js";
 import type { Sql } from "../../../engine/storage/sql.js";
+import { publicUrlOf } from "../../start/addresses.js";
 import { openMasterKeys } from "../../start/data-dir.js";
 import { openWhiteLabelRegistry } from "../../start/white-label.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
@@ -72,7 +73,7 @@ async function withCommands<Result>(sql: Sql, run: (commands: Commands) => Promi
         registrations:
           registering === undefined ? undefined : registrationsThroughActors(actors, registrationKind(registering)),
         accessPoint: { keys },
-        publicUrl: config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`,
+        publicUrl: publicUrlOf(config),
       },
     );
     const ports = { sql, clock, log: silentLog, sealer, registry, environment: config.ENVIRONMENT };
