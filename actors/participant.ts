@@ -9,9 +9,9 @@ import type { Acknowledged, Reader } from "../engine/documents/inbound/inbox.js"
 import { markOwned } from "../engine/documents/reads/marks.js";
 import type { Mark, Marked, Owner } from "../engine/documents/reads/marks.js";
 import { refuseConflict } from "../engine/documents/accept/doors.js";
-import { nextDocumentId } from "../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../engine/documents/accept/request.js";
 import { temporary } from "../engine/base/errors.js";
+import { newDocumentId } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";
 import type { InboundOutcome } from "../engine/peppol/transport.js";
 import type { DocumentKind } from "./document.js";
@@ -61,12 +61,12 @@ export function participantKind({ actors, document, inbound }: Ports): Participa
       ClaimSend: ({ inFlight }, request) => {
         const { door, idempotencyKey } = request;
         // A request without a key claims a fresh id, because no other request can be its repeat.
-        const claim = idempotencyKey === undefined ? nextDocumentId(inbound.clock) : `${door} ${idempotencyKey}`;
+        const claim = idempotencyKey === undefined ? newDocumentId(inbound.clock) : `${door} ${idempotencyKey}`;
         if (inFlight.has(claim)) throw refuseConflict(door, "in_flight");
         if (inFlight.size >= LIMITS.mailbox_max) throw temporary();
         inFlight.add(claim);
         const forward = actors
-          .ask(document, nextDocumentId(inbound.clock), "Accept", request)
+          .ask(document, newDocumentId(inbound.clock), "Accept", request)
           .finally(() => inFlight.delete(claim));
         return { forward };
       },

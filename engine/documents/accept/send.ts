@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.js";
 import type { Door } from "../../base/doors.js";
 import { Refusal, temporary } from "../../base/errors.js";
 import type { ErrorDetail } from "../../base/errors.js";
-import { newDocumentId, newId, newMessageId } from "../../base/ids.js";
+import { newId, newMessageId } from "../../base/ids.js";
 import type { DocumentId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
@@ -327,6 +327,3 @@ async function commit(ports: SendPorts, document: NewDocument, payload: Buffer):
     first?.release();
   }
 }
-
-/** A fresh id for a document that is about to be accepted. */
-export const nextDocumentId = (clock: Clock): DocumentId => newDocumentId(clock);

@@ -27,7 +27,7 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: edit(
       SEND,
       "body: outcome.replyBody, replayed: false",
-      "body: outcome.replyBody.replaceAll(id, newDocumentId(ports.clock)), replayed: false",
+      "body: outcome.replyBody.replaceAll(id, newId(ports.clock)), replayed: false",
     ),
     test: ORACLE,
     says: /I1 .*the accepted document/,

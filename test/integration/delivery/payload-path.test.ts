@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { bratislavaDay, systemClock } from "../../../engine/base/clock.js";
 import { createCursors } from "../../../engine/base/cursors.js";
 import { Refusal } from "../../../engine/base/errors.js";
-import { newReceivedDocumentId } from "../../../engine/base/ids.js";
+import { newDocumentId, newReceivedDocumentId } from "../../../engine/base/ids.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
@@ -17,7 +17,7 @@ import { createMetrics } from "../../../engine/base/metrics.js";
 import { attemptDocument } from "../../../engine/documents/delivery/dispatch.js";
 import { provider } from "../../../engine/documents/provider.js";
 import type { Inspection, Validators } from "../../../engine/documents/accept/facts.js";
-import { acceptSend, nextDocumentId, withBatches } from "../../../engine/documents/accept/send.js";
+import { acceptSend, withBatches } from "../../../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../../../engine/documents/accept/request.js";
 import { createInbox } from "../../../engine/documents/inbound/inbox.js";
 import { recipientFound } from "../../../engine/peppol/discovery/acceptance.js";
@@ -75,7 +75,7 @@ function request(changes: Partial<SendRequest> = {}): SendRequest {
 function accept(validators: Validators, one: SendRequest): Promise<SendReply> {
   const recipients = { recipient: () => Promise.resolve(recipientFound("lookup_failed")), forget: () => undefined };
   const ports = { sql: db.sql, validators, recipients, sealer, clock: systemClock, metrics: createMetrics() };
-  return acceptSend(withBatches({ ...ports, poke: () => undefined }), nextDocumentId(systemClock), one);
+  return acceptSend(withBatches({ ...ports, poke: () => undefined }), newDocumentId(systemClock), one);
 }
 const reasonOf = (answer: Promise<SendReply>): Promise<string> =>
   answer.then(

@@ -10,11 +10,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DOOR_NAMES } from "../../../engine/base/doors.js";
 import type { Door } from "../../../engine/base/doors.js";
 import { Refusal } from "../../../engine/base/errors.js";
+import { newDocumentId } from "../../../engine/base/ids.js";
 import type { FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import { DOORS } from "../../../engine/documents/accept/doors.js";
-import { acceptSend, nextDocumentId, requestFingerprint, withBatches } from "../../../engine/documents/accept/send.js";
+import { acceptSend, requestFingerprint, withBatches } from "../../../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../../../engine/documents/accept/request.js";
 import type { SendPorts } from "../../../engine/documents/accept/send.js";
 import type { Validators } from "../../../engine/documents/accept/facts.js";
@@ -81,7 +82,7 @@ function requestOf(door: Door, xml: string, changes: Partial<SendRequest> = {}):
 }
 
 const accept = (ports: SendPorts, request: SendRequest): Promise<SendReply> =>
-  acceptSend(ports, nextDocumentId(systemClock), request);
+  acceptSend(ports, newDocumentId(systemClock), request);
 const idIn = ({ body }: SendReply): string => {
   const { providerDocumentId, documentId, id } = JSON.parse(body) as Record<string, string | undefined>;
   return providerDocumentId ?? documentId ?? id ?? "";
@@ -313,7 +314,7 @@ describe("a supplier's number and issue date that come again with other content"
 
   test("rulings §14: is accepted with a warning in validationResult; another number or another day has none", async () => {
     const ports = portsWith(inlineValidators);
-    const number = `F-${nextDocumentId(systemClock)}`;
+    const number = `F-${newDocumentId(systemClock)}`;
     const send = (changes: { number?: string; issueDate?: string; lines?: number }, door: Door = "sapi") =>
       accept(ports, requestOf(door, invoiceXml(SENDER, RECEIVER, { number, issueDate: "2026-11-20", ...changes })));
     expect(await warningsOf(await send({ lines: 1 }))).toEqual([]);
@@ -325,7 +326,7 @@ describe("a supplier's number and issue date that come again with other content"
 
   test("the same payload at another door is no other content and gets no warning", async () => {
     const ports = portsWith(inlineValidators);
-    const xml = invoiceXml(SENDER, RECEIVER, { number: `F-${nextDocumentId(systemClock)}`, issueDate: "2026-11-20" });
+    const xml = invoiceXml(SENDER, RECEIVER, { number: `F-${newDocumentId(systemClock)}`, issueDate: "2026-11-20" });
     await accept(ports, requestOf("sapi", xml));
     expect(await warningsOf(await accept(ports, requestOf("enterprise", xml)))).toEqual([]);
   });
