@@ -1,5 +1,6 @@
 /** Who is calling, and for whom: what the gateway knows of a request after its token was believed. */
 import type { Instant } from "../base/clock.js";
+import { Refusal } from "../base/errors.js";
 import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../base/ids.js";
 import type { Scope } from "../base/scopes.js";
 
@@ -35,6 +36,12 @@ export interface Caller {
   readonly productionAuthorized: boolean;
   /** The scopes named in the token itself. */
   readonly tokenScope: readonly Scope[];
+}
+
+/** The integrator of a caller whom the pipeline let pass as one. @throws Refusal CREDENTIAL_CLASS for any other */
+export function integratorOf(caller: Caller): IntegratorId {
+  if (caller.integratorId === undefined) throw new Refusal("CREDENTIAL_CLASS");
+  return caller.integratorId;
 }
 
 /** The firm for which a call is made, and what may be done for it. */

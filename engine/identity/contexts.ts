@@ -10,6 +10,7 @@ import type { Scope } from "../base/scopes.js";
 import type { BindingRow, Interface } from "../storage/identity/bindings.js";
 import type { ParticipantRow } from "../storage/identity/firms.js";
 import type { Cache } from "./nodes/cache.js";
+import { integratorOf } from "./caller.js";
 import type { Caller, CustomerContext, FirmContext, ParticipantContext } from "./caller.js";
 import { bindingKey } from "./nodes/memory.js";
 import { effectiveScopes } from "./scopes.js";
@@ -65,8 +66,8 @@ interface ReadableFirms {
  * @throws Refusal CREDENTIAL_CLASS for a firm's own key; FIRM_FORBIDDEN where the integrator may not act at all
  */
 export function readableFirms(caller: Caller, environment: SecretEnvironment): ReadableFirms {
-  const { integratorId, scopedFirmId, bindingGeneration, productionAuthorized } = caller;
-  if (integratorId === undefined) throw new Refusal("CREDENTIAL_CLASS");
+  const { scopedFirmId, bindingGeneration, productionAuthorized } = caller;
+  const integratorId = integratorOf(caller);
   if (environment === "production" && !productionAuthorized) throw new Refusal("FIRM_FORBIDDEN");
   return { integratorId, onlyFirmId: scopedFirmId, bindingGeneration, scope: "documents:read", through: "enterprise" };
 }

@@ -38,7 +38,7 @@ import type { Actor } from "../audit.js";
 import type { Caller } from "../caller.js";
 import { sha256 } from "../tokens/secrets.js";
 import type { SecretEnvironment } from "../tokens/secrets.js";
-import { integratorOf } from "./keys.js";
+import { integratorOf } from "../caller.js";
 
 export { OFFER_STATUSES, RELATIONSHIP_MODES, REQUESTED_INTERFACES } from "../../storage/identity/consents.js";
 

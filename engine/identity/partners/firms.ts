@@ -34,7 +34,7 @@ import type { Actor } from "../audit.js";
 import type { Caller } from "../caller.js";
 import { bindingScopes } from "../contexts.js";
 import type { SecretEnvironment } from "../tokens/secrets.js";
-import { integratorOf } from "./keys.js";
+import { integratorOf } from "../caller.js";
 
 /** What reads of firms need of the engine. */
 interface PartnerFirmPorts {

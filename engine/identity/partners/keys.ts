@@ -17,6 +17,7 @@ import type { Sql } from "../../storage/sql.js";
 import { parseAllowlist } from "../allowlist.js";
 import { stampOf } from "../audit.js";
 import type { Actor } from "../audit.js";
+import { integratorOf } from "../caller.js";
 import type { Caller } from "../caller.js";
 import { createKey } from "../keys.js";
 import type { CreatedKey } from "../keys.js";
@@ -62,12 +63,6 @@ export interface ListedKey {
   readonly lastUsedAt: string | null;
   readonly createdAt: string;
   readonly scopedFirmId: FirmId | null;
-}
-
-/** The integrator of a caller whom the pipeline let pass as one. @throws Refusal CREDENTIAL_CLASS for any other */
-export function integratorOf(caller: Caller): IntegratorId {
-  if (caller.integratorId === undefined) throw new Refusal("CREDENTIAL_CLASS");
-  return caller.integratorId;
 }
 
 /**

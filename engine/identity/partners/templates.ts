@@ -7,7 +7,7 @@ import type { TemplateRow } from "../../storage/mapper-templates.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import type { Caller } from "../caller.js";
-import { integratorOf } from "./keys.js";
+import { integratorOf } from "../caller.js";
 
 interface TemplatePorts {
   readonly sql: Sql;

@@ -17,7 +17,7 @@ import { DIAGNOSES } from "../../../engine/events/connector/diagnosis.js";
 import type { ConnectorWebhookOperations } from "../../../engine/events/connector/operations.js";
 import { TEST_SCENARIOS } from "../../../engine/events/connector/tests.js";
 import { DELIVERY_STATUSES } from "../../../engine/events/webhooks/deliveries.js";
-import { integratorOf } from "../../../engine/identity/partners/keys.js";
+import { integratorOf } from "../../../engine/identity/caller.js";
 import { CONNECTOR_EVENT_TYPES, CONNECTOR_STATES } from "../../../engine/lifecycle/connector.js";
 import { instant, uuid, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";

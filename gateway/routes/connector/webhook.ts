@@ -11,7 +11,7 @@ import { TEST_SCENARIOS, TEST_VERDICTS } from "../../../engine/events/connector/
 import type { TestSuite } from "../../../engine/events/connector/tests.js";
 import type { ConnectorWebhook } from "../../../engine/events/connector/webhook.js";
 import { actorOf } from "../../../engine/identity/audit.js";
-import { integratorOf } from "../../../engine/identity/partners/keys.js";
+import { integratorOf } from "../../../engine/identity/caller.js";
 import { CONNECTOR_EVENT_TYPES } from "../../../engine/lifecycle/connector.js";
 import { uuid } from "../../contract/query.js";
 import { route } from "../../contract/route.js";

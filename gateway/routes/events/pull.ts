@@ -8,7 +8,7 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import type { PulledEvents, PullPartner } from "../../../engine/events/webhooks/pulls.js";
 import type { SubscriptionOwner } from "../../../engine/events/webhooks/subscriptions.js";
 import type { Caller, FirmContext } from "../../../engine/identity/caller.js";
-import { integratorOf } from "../../../engine/identity/partners/keys.js";
+import { integratorOf } from "../../../engine/identity/caller.js";
 import { FEED_KINDS } from "../../../engine/lifecycle/feed.js";
 import type { FeedKind } from "../../../engine/lifecycle/feed.js";
 import { instant, uuid, wholeNumber } from "../../contract/query.js";

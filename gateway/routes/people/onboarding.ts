@@ -7,10 +7,10 @@ import { z } from "zod";
 import { isoInstant } from "../../../engine/base/clock.js";
 import { parseEmail, parseOnboardingId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { integratorOf } from "../../../engine/identity/caller.js";
 import { readConfirmation } from "../../../engine/identity/onboarding/confirmation.js";
 import { ONBOARDING_RELATIONSHIPS } from "../../../engine/identity/onboarding/onboarding.js";
 import type { Onboarding, OnboardingRequest } from "../../../engine/identity/onboarding/onboarding.js";
-import { Refusal } from "../../../engine/base/errors.js";
 import { ONBOARDING_STATES } from "../../../engine/lifecycle/onboarding.js";
 import { idBy } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
@@ -129,11 +129,9 @@ const partnerRows = (ports: OnboardingPorts): readonly Route[] => [
     request: { body: wish },
     responses: { 202: { description: "The request as it is now.", schema: view } },
     handler: async ({ body, caller, idempotencyKey }) => {
-      const { integratorId } = caller;
-      if (integratorId === undefined) throw new Refusal("CREDENTIAL_CLASS");
       const { customerRef, dic, contactEmail, relationshipMode } = body;
       const request = await ports.create({
-        integratorId,
+        integratorId: integratorOf(caller),
         idempotencyKey,
         customerRef,
         dic,
@@ -152,11 +150,10 @@ const partnerRows = (ports: OnboardingPorts): readonly Route[] => [
     errors: ["PREVIEW_DISABLED", "NOT_FOUND", "TEMPORARY"],
     request: { params: requestId },
     responses: { 200: { description: "The request as it is now.", schema: view } },
-    handler: async ({ params, caller }) => {
-      const { integratorId } = caller;
-      if (integratorId === undefined) throw new Refusal("CREDENTIAL_CLASS");
-      return { status: 200, body: viewOf(await ports.read(integratorId, params.id)) };
-    },
+    handler: async ({ params, caller }) => ({
+      status: 200,
+      body: viewOf(await ports.read(integratorOf(caller), params.id)),
+    }),
   }),
 ];
 

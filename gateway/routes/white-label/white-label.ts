@@ -8,7 +8,7 @@ import type { IntegratorId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { actorOf } from "../../../engine/identity/audit.js";
 import type { Actor } from "../../../engine/identity/audit.js";
-import type { Caller } from "../../../engine/identity/caller.js";
+import { integratorOf } from "../../../engine/identity/caller.js";
 import { tenantName } from "../../../engine/identity/names.js";
 import type { WhiteLabelWish } from "../../../engine/identity/white-label/operations.js";
 import { WHITE_LABEL_TYPES } from "../../../engine/identity/white-label/reads.js";
@@ -123,12 +123,6 @@ const customer = z
     createdAt: z.iso.datetime(),
   })
   .meta({ id: "WhiteLabelCustomer" });
-
-/** @throws Refusal CREDENTIAL_CLASS, which the pipeline has ruled out */
-function integratorOf({ integratorId }: Caller): IntegratorId {
-  if (integratorId === undefined) throw new Refusal("CREDENTIAL_CLASS");
-  return integratorId;
-}
 
 const locationOf = ({ id }: { readonly id: string }): Readonly<Record<string, string>> => ({
   Location: `/api/v1/white-label/operations/${id}`,
