@@ -23,7 +23,7 @@ import { countryOfSender } from "../declared.js";
 import { TRANSPORT_PROFILE } from "../provider.js";
 import type { Provider } from "../provider.js";
 import { countFenced } from "../fencing.js";
-import { faultOf } from "./faults.js";
+import { attemptInTime } from "./attempt-time.js";
 import type { Held } from "./leases.js";
 
 export interface DispatchPorts {
@@ -111,15 +111,11 @@ async function opened({ sealer }: DispatchPorts, taken: TakenAttempt): Promise<B
   return payload;
 }
 
-async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outcome> {
-  const abort = new AbortController();
-  const timer = setTimeout(() => {
-    abort.abort();
-  }, LIMITS.attempt_timeout_ms);
-  try {
-    const payload = taken.payload ?? (await opened(ports, taken));
-    return await ports.transport.deliver(
-      {
+const transmit = (ports: DispatchPorts, taken: TakenAttempt): Promise<Outcome> =>
+  attemptInTime(
+    async (signal) => {
+      const payload = taken.payload ?? (await opened(ports, taken));
+      const exchange = {
         documentId: taken.id,
         firmId: taken.firmId,
         attempt: taken.attempt,
@@ -133,20 +129,14 @@ async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outc
         createdAt: taken.createdAt,
         countryC1: countryOf(taken),
         payload,
-      },
-      abort.signal,
-    );
-  } catch (error) {
-    ports.log.error("dispatch.attempt_failed", {
-      documentId: taken.id,
-      attempt: taken.attempt,
-      ...errorFields(error),
-    });
-    return faultOf(error);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+      };
+      return ports.transport.deliver(exchange, signal);
+    },
+    (error) => {
+      const { id: documentId, attempt } = taken;
+      ports.log.error("dispatch.attempt_failed", { documentId, attempt, ...errorFields(error) });
+    },
+  );
 
 const describe = (outcome: Outcome): string =>
   [outcome.kind, outcome.code].filter((part) => part !== undefined).join(" ");

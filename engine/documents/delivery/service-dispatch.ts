@@ -26,7 +26,7 @@ import type { ServiceAttemptEnd, TakenMessage } from "../../storage/documents/se
 import type { Json, Sql } from "../../storage/sql.js";
 import { exchangeJson } from "../../storage/documents/exchanges.js";
 import { decideAttempt, deferredUntil, waitAfter } from "./dispatch.js";
-import { faultOf } from "./faults.js";
+import { attemptInTime } from "./attempt-time.js";
 import { TRANSPORT_PROFILE } from "../provider.js";
 import type { Provider } from "../provider.js";
 import { countFenced } from "../fencing.js";
@@ -62,46 +62,41 @@ const WAIT_GROWTH = 4;
 const isTooSoon = async ({ isReceipted }: ServiceDispatchPorts, { kind, about }: TakenMessage): Promise<boolean> =>
   kind === "mls" && about !== undefined && isReceipted !== undefined && !(await isReceipted(about));
 
-async function transmit(ports: ServiceDispatchPorts, taken: TakenMessage): Promise<Outcome> {
-  const abort = new AbortController();
-  const timer = setTimeout(() => {
-    abort.abort();
-  }, LIMITS.attempt_timeout_ms);
-  try {
-    // Seldom, and then for a moment; a sender that never repeats is waited for in ever longer steps, until the plan's
-    // whole time is over.
-    if (await isTooSoon(ports, taken))
-      return {
-        kind: "deferred",
-        code: "NOT_RECEIPTED",
-        retryAfter_ms: Math.max(LIMITS.receiver_retry_min_ms, (ports.clock.now() - taken.createdAt) / WAIT_GROWTH),
+const transmit = (ports: ServiceDispatchPorts, taken: TakenMessage): Promise<Outcome> =>
+  attemptInTime(
+    async (signal) => {
+      // Seldom, and then for a moment; a sender that never repeats is waited for in ever longer steps, until the plan's
+      // whole time is over.
+      if (await isTooSoon(ports, taken))
+        return {
+          kind: "deferred",
+          code: "NOT_RECEIPTED",
+          retryAfter_ms: Math.max(LIMITS.receiver_retry_min_ms, (ports.clock.now() - taken.createdAt) / WAIT_GROWTH),
+        };
+      const exchange = {
+        // No row of `document` has this id: whoever keeps evidence by it keeps that of a service message.
+        documentId: taken.id as DocumentId,
+        firmId: taken.firmId,
+        attempt: taken.attempt,
+        answers: taken.answers,
+        sender: taken.sender,
+        receiver: taken.receiver,
+        documentTypeId: taken.documentTypeId,
+        processId: taken.processId,
+        as4MessageId: taken.as4MessageId,
+        sbdhInstanceId: taken.sbdhInstanceId,
+        createdAt: taken.createdAt,
+        countryC1: ports.provider.country,
+        payload: await openPayload(ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed),
       };
-    const exchange = {
-      // No row of `document` has this id: whoever keeps evidence by it keeps that of a service message.
-      documentId: taken.id as DocumentId,
-      firmId: taken.firmId,
-      attempt: taken.attempt,
-      answers: taken.answers,
-      sender: taken.sender,
-      receiver: taken.receiver,
-      documentTypeId: taken.documentTypeId,
-      processId: taken.processId,
-      as4MessageId: taken.as4MessageId,
-      sbdhInstanceId: taken.sbdhInstanceId,
-      createdAt: taken.createdAt,
-      countryC1: ports.provider.country,
-      payload: await openPayload(ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed),
-    };
-    return await tracedAttempt({ messageId: taken.as4MessageId, attempt: taken.attempt }, () =>
-      ports.transport.deliver(exchange, abort.signal),
-    );
-  } catch (error) {
-    ports.log.error("statuses.message_failed", errorFields(error));
-    return faultOf(error);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+      return tracedAttempt({ messageId: taken.as4MessageId, attempt: taken.attempt }, () =>
+        ports.transport.deliver(exchange, signal),
+      );
+    },
+    (error) => {
+      ports.log.error("statuses.message_failed", errorFields(error));
+    },
+  );
 
 function exchangeOf(ports: ServiceDispatchPorts, taken: TakenMessage, outcome: Outcome, now: number): Json {
   if (taken.kind === "report") return null;
