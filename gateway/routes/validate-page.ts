@@ -9,6 +9,8 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { STYLE_SOURCE } from "../../validators/view/style.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
+import { html } from "../web/pages/html.js";
+import type { Fragment, Html } from "../web/pages/html.js";
 
 /** Scripts and styles of our files, and the style of a shown invoice, only; the script talks to this host only. */
 const POLICY = [
@@ -43,42 +45,68 @@ type RulePage = z.infer<typeof rulePage>;
 const web = (file: string): string =>
   readFileSync(new URL(`../web/validate/${file}`, import.meta.url)).toString("utf8");
 
-const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escaped = (text: string): string => text.replace(/[&<>"]/gu, (mark) => ESCAPES[mark] ?? mark);
-
-/** Fills the frame of a page; `content` is markup. */
-function framed(frame: string, title: string, content: string, current = ""): string {
-  const values: Readonly<Record<string, string>> = { title: escaped(title), content, current };
-  return frame.replace(/\{\{(\w+)\}\}/gu, (_, key: string) => values[key] ?? "");
+/** Fills the frame of a page. @param frame  markup of ours, with names in double braces */
+function framed(frame: string, title: string, content: Html, current?: Html): string {
+  const values: Readonly<Record<string, Fragment>> = { title, content, current };
+  return frame.replace(/\{\{(\w+)\}\}/gu, (_, key: string) => html`${values[key]}`.text);
 }
 
 const hrefOf = (id: string): string => `/validate/rules/${encodeURIComponent(id)}`;
 
-function ruleContent({ id, of, severity, terms, en, sk, fails, passes }: RulePage): string {
-  const rows = [
+const NO_EXAMPLE = html`<p>
+  There is no example of this rule: it takes more than a change in one place of an invoice to break it alone, or it is
+  about the file as a whole.
+</p>`;
+
+function ruleContent({ id, of, severity, terms, en, sk, fails, passes }: RulePage): Html {
+  const facts = [
     ["Rules", of],
     ["Severity", severity],
     ...(terms.length === 0 ? [] : [["Business terms", terms.join(", ")]]),
-  ];
-  const facts = rows.map(([name = "", value = ""]) => `<dt>${name}</dt><dd>${escaped(value)}</dd>`).join("");
+  ].map(
+    ([name, value]) =>
+      html`<dt>${name}</dt>
+        <dd>${value}</dd>`,
+  );
   const examples =
     fails === undefined || passes === undefined
-      ? "<p>There is no example of this rule: it takes more than a change in one place of an invoice to break it alone, or it is about the file as a whole.</p>"
-      : `<h2>A document that breaks it</h2><pre class="fails"><code>${escaped(fails)}</code></pre>
-      <h2>The same, correct</h2><pre class="passes"><code>${escaped(passes)}</code></pre>`;
-  return `<h1>${escaped(id)}</h1><p>${escaped(en)}</p><p lang="sk">${escaped(sk)}</p><div id="reading"><dl>${facts}</dl></div>${examples}`;
+      ? NO_EXAMPLE
+      : html`<h2>A document that breaks it</h2>
+          <pre class="fails"><code>${fails}</code></pre>
+          <h2>The same, correct</h2>
+          <pre class="passes"><code>${passes}</code></pre>`;
+  return html`<h1>${id}</h1>
+    <p>${en}</p>
+    <p lang="sk">${sk}</p>
+    <div id="reading"><dl>${facts}</dl></div>
+    ${examples}`;
 }
 
 /** All rules, by the specification that has them. */
-function listContent(rules: readonly RulePage[]): string {
+function listContent(rules: readonly RulePage[]): Html {
   const groups = [...new Set(rules.map(({ of }) => of))].map((of) => {
     const own = rules.filter((rule) => rule.of === of);
     const rows = own.map(
-      ({ id, en }) => `<tr><td><a href="${escaped(hrefOf(id))}">${escaped(id)}</a></td><td>${escaped(en)}</td></tr>`,
+      ({ id, en }) =>
+        html`<tr>
+          <td><a href="${hrefOf(id)}">${id}</a></td>
+          <td>${en}</td>
+        </tr>`,
     );
-    return `<details><summary>${escaped(of)} (${own.length})</summary><div class="scroll"><table><tbody>${rows.join("")}</tbody></table></div></details>`;
+    return html`<details>
+      <summary>${of} (${own.length})</summary>
+      <div class="scroll">
+        <table>
+          <tbody>
+            ${rows}
+          </tbody>
+        </table>
+      </div>
+    </details>`;
   });
-  return `<h1>Rules</h1><p>${rules.length} rules, in our own words.</p>${groups.join("")}`;
+  return html`<h1>Rules</h1>
+    <p>${rules.length} rules, in our own words.</p>
+    ${groups}`;
 }
 
 const base = {
@@ -111,11 +139,12 @@ export function validatePageRoutes(): readonly Route[] {
   const rules = z.array(rulePage).parse(JSON.parse(web("rules.json")));
   const byId = new Map(rules.map((rule) => [rule.id, rule]));
   const frame = web("rule.html");
+  const list = framed(frame, "Rules", listContent(rules), html`aria-current="page"`);
   return [
     file("validatePage", "/validate", web("validate.html"), HTML),
     file("validateStyle", "/validate/assets/validate.css", web("validate.css"), "text/css; charset=utf-8"),
     file("validateScript", "/validate/assets/validate.js", web("validate.js"), "text/javascript; charset=utf-8"),
-    file("rulesPage", "/validate/rules", framed(frame, "Rules", listContent(rules), ' aria-current="page"'), HTML),
+    file("rulesPage", "/validate/rules", list.replace(/\n\s+/g, "\n"), HTML),
     route({
       ...base,
       operation: "rulePage",
@@ -131,7 +160,8 @@ export function validatePageRoutes(): readonly Route[] {
         const rule = byId.get(id);
         const content =
           rule === undefined
-            ? `<h1>${escaped(id)}</h1><p>This rule is none of the built-in ones: it comes from an imported pack, or does not exist.</p>`
+            ? html`<h1>${id}</h1>
+                <p>This rule is none of the built-in ones: it comes from an imported pack, or does not exist.</p>`
             : ruleContent(rule);
         return {
           status: rule === undefined ? 404 : 200,
