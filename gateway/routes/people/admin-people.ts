@@ -3,6 +3,7 @@ import { z } from "zod";
 
 import { Refusal } from "../../../engine/base/errors.js";
 import { parseEmail, parseFirmId, parseIntegratorId } from "../../../engine/base/ids.js";
+import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
 import { PERSON_ROLES } from "../../../engine/base/roles.js";
 import type { Invitation, People } from "../../../engine/identity/people/people.js";
 import { idBy, parsedBy } from "../../contract/query.js";
@@ -17,6 +18,16 @@ interface AdminPeoplePorts extends Pick<People, "members" | "dismiss"> {
 const personEmail = parsedBy(parseEmail, "must be an e-mail address");
 const firmId = idBy(parseFirmId).optional();
 const integratorId = idBy(parseIntegratorId).optional();
+
+/** The office that a body names. @throws Refusal REQUEST_INVALID for none, and for two */
+function officeIn(body: { readonly firmId?: FirmId | undefined; readonly integratorId?: IntegratorId | undefined }) {
+  if ((body.firmId === undefined) === (body.integratorId === undefined))
+    throw new Refusal("REQUEST_INVALID", [{ field: "firmId", message: "Name firmId or integratorId." }]);
+  return {
+    ...(body.firmId === undefined ? {} : { firmId: body.firmId }),
+    ...(body.integratorId === undefined ? {} : { integratorId: body.integratorId }),
+  };
+}
 
 const COMMON = {
   mounts: ["/admin"],
@@ -56,14 +67,9 @@ export const adminPeopleRoutes = (ports: AdminPeoplePorts): readonly Route[] => 
     responses: { 201: { description: "The office.", schema: z.record(z.string(), z.unknown()) } },
     handler: async ({ body }) => {
       const { email, role } = body;
-      if ((body.firmId === undefined) === (body.integratorId === undefined))
-        throw new Refusal("REQUEST_INVALID", [{ field: "firmId", message: "Name firmId or integratorId." }]);
+      const office = officeIn(body);
       if (body.integratorId !== undefined && role !== "admin")
         throw new Refusal("REQUEST_INVALID", [{ field: "role", message: "An integrator has admins only." }]);
-      const office = {
-        ...(body.firmId === undefined ? {} : { firmId: body.firmId }),
-        ...(body.integratorId === undefined ? {} : { integratorId: body.integratorId }),
-      };
       if (!(await ports.invite({ email, role, ...office }))) throw new Refusal("NOT_FOUND");
       return { status: 201, body: { email, role, ...office } };
     },
@@ -78,15 +84,11 @@ export const adminPeopleRoutes = (ports: AdminPeoplePorts): readonly Route[] => 
     errors: ["REQUEST_INVALID", "NOT_FOUND", "TEMPORARY"],
     request: { body: z.strictObject({ email: personEmail, firmId, integratorId }) },
     responses: { 200: { description: "The office is gone.", schema: z.record(z.string(), z.unknown()) } },
-    handler: async ({ body: { email, firmId: firm, integratorId: integrator } }) => {
-      if ((firm === undefined) === (integrator === undefined))
-        throw new Refusal("REQUEST_INVALID", [{ field: "firmId", message: "Name firmId or integratorId." }]);
-      const owner = {
-        ...(firm === undefined ? {} : { firmId: firm }),
-        ...(integrator === undefined ? {} : { integratorId: integrator }),
-      };
-      if (!(await ports.dismiss(email, owner))) throw new Refusal("NOT_FOUND");
-      return { status: 200, body: { email, ...owner, removed: true } };
+    handler: async ({ body }) => {
+      const { email } = body;
+      const office = officeIn(body);
+      if (!(await ports.dismiss(email, office))) throw new Refusal("NOT_FOUND");
+      return { status: 200, body: { email, ...office, removed: true } };
     },
   }),
 ];
