@@ -3,13 +3,12 @@
  * under races by themselves; the turns keep a flood on one credential from taking every connection to Postgres. Those
  * who know the secret take turns with each other, those who guess it with each other.
  */
-import { createHash } from "node:crypto";
-
 import type { Instant } from "../engine/base/clock.js";
 import type { KeyId } from "../engine/base/ids.js";
 import type { Actor } from "../engine/identity/audit.js";
 import type { Identity } from "../engine/identity/identity.js";
 import type { TokenPair, TokenRequest } from "../engine/identity/tokens/tokens.js";
+import { hiddenName } from "./names.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 type RenewRequest = Parameters<Identity["renewTokens"]>[0];
@@ -52,12 +51,6 @@ export const credentialKind = (tokens: Tokens): CredentialKind => ({
 });
 
 /**
- * The name of a credential's actor: a hash, because a client id may be anything that a stranger sends, and a token is a
- * secret.
- */
-const keyOf = (text: string): string => createHash("sha256").update(text).digest("base64url");
-
-/**
  * The length of `rt_` and the 22 characters that name a family: all refresh tokens of a login share them and take turns
  * together. An access token takes turns alone.
  */
@@ -69,7 +62,7 @@ const familyOf = (token: string): string => (token.startsWith("rt_") ? token.sli
  * guesses fill the mailbox of guesses, and its owner's secret is not among them.
  */
 const lineOf = (keyId: KeyId | undefined, clientId: string): string =>
-  keyOf(keyId === undefined ? `guess ${clientId}` : `key ${keyId}`);
+  hiddenName(keyId === undefined ? `guess ${clientId}` : `key ${keyId}`);
 
 /** The token operations through their actors. */
 export const tokensThroughActors = (actors: ActorSystem, kind: CredentialKind, secrets: Secrets): Tokens => ({
@@ -77,8 +70,8 @@ export const tokensThroughActors = (actors: ActorSystem, kind: CredentialKind, s
     const line = lineOf(await secrets.holderOf(request), request.clientId);
     return actors.ask(kind, line, "Issue", request);
   },
-  renewTokens: (request) => actors.ask(kind, keyOf(familyOf(request.refreshToken)), "Renew", request),
+  renewTokens: (request) => actors.ask(kind, hiddenName(familyOf(request.refreshToken)), "Renew", request),
   revokeToken: async (token, receivedAt, actor) => {
-    await actors.ask(kind, keyOf(familyOf(token)), "Revoke", { token, receivedAt, actor });
+    await actors.ask(kind, hiddenName(familyOf(token)), "Revoke", { token, receivedAt, actor });
   },
 });

@@ -4,7 +4,7 @@
  */
 import type { Caller } from "../engine/identity/caller.js";
 import type { PartnerOperations } from "../engine/identity/partners/operations.js";
-import { sha256 } from "../engine/identity/tokens/secrets.js";
+import { hiddenName } from "./names.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 /** What integrators and firms can do, each in its turn; what is left out is for operators. */
@@ -54,8 +54,7 @@ export const partnersThroughActors = (actors: ActorSystem, kind: PartnerKind): P
   rotateSecret: (...asked) => actors.ask(kind, ownerOf(asked[0]), "rotateSecret", asked),
   replaceOwnAllowlist: (...asked) => actors.ask(kind, ownerOf(asked[0]), "replaceOwnAllowlist", asked),
   offerConsent: (...asked) => actors.ask(kind, ownerOf(asked[0]), "offerConsent", asked),
-  openConsentOffer: (token) =>
-    actors.ask(kind, `link/${sha256(token).toString("base64url")}`, "openConsentOffer", [token]),
+  openConsentOffer: (token) => actors.ask(kind, `link/${hiddenName(token)}`, "openConsentOffer", [token]),
   acceptConsentOffer: (answer) => actors.ask(kind, `offer/${answer.offerId}`, "acceptConsentOffer", [answer]),
   declineConsentOffer: (answer) => actors.ask(kind, `offer/${answer.offerId}`, "declineConsentOffer", [answer]),
   assignFirm: (...asked) => actors.ask(kind, ownerOf(asked[0]), "assignFirm", asked),

@@ -2,10 +2,9 @@
  * The actor of one person at the door: whoever asks for codes of one address, tries codes in one browser or ends one
  * session takes turns. Its turns are short; between nodes the functions of Postgres decide.
  */
-import { createHash } from "node:crypto";
-
 import type { CodeExchange, ExchangedKey, OAuth } from "../engine/identity/people/oauth.js";
 import type { CodeRequest, Invitation, People } from "../engine/identity/people/people.js";
+import { hiddenName } from "./names.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 type FinishRequest = Parameters<People["finishSignIn"]>[0];
@@ -40,9 +39,6 @@ const personKind = (people: People): PersonKind => ({
   },
 });
 
-/** Addresses and tokens of browsers come from strangers, so an actor is named by a hash. */
-const keyOf = (text: string): string => createHash("sha256").update(text).digest("base64url");
-
 type AgreementProtocol = {
   readonly Agree: { readonly ask: Parameters<OAuth["agree"]>[0]; readonly reply: string | null };
   readonly Exchange: { readonly ask: CodeExchange; readonly reply: ExchangedKey };
@@ -65,7 +61,7 @@ export const oauthThroughActors = (actors: ActorSystem, oauth: OAuth): OAuth => 
   return {
     ...oauth,
     agree: async (agreement) => (await actors.ask(kind, agreement.personId, "Agree", agreement)) ?? undefined,
-    exchange: (request) => actors.ask(kind, keyOf(request.code), "Exchange", request),
+    exchange: (request) => actors.ask(kind, hiddenName(request.code), "Exchange", request),
   };
 };
 
@@ -75,13 +71,13 @@ export const peopleThroughActors = (actors: ActorSystem, people: People): People
   return {
     ...people,
     startSignIn: async (request) => {
-      await actors.ask(kind, keyOf(request.email), "StartSignIn", request);
+      await actors.ask(kind, hiddenName(request.email), "StartSignIn", request);
     },
-    finishSignIn: (request) => actors.ask(kind, keyOf(request.visit), "FinishSignIn", request),
+    finishSignIn: (request) => actors.ask(kind, hiddenName(request.visit), "FinishSignIn", request),
     signOut: async (token) => {
-      await actors.ask(kind, keyOf(token), "SignOut", token);
+      await actors.ask(kind, hiddenName(token), "SignOut", token);
     },
-    dismiss: (...asked) => actors.ask(kind, keyOf(asked[0]), "Dismiss", asked),
-    invite: (invitation) => actors.ask(kind, keyOf(invitation.email), "Invite", invitation),
+    dismiss: (...asked) => actors.ask(kind, hiddenName(asked[0]), "Dismiss", asked),
+    invite: (invitation) => actors.ask(kind, hiddenName(invitation.email), "Invite", invitation),
   };
 };
