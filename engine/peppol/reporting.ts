@@ -161,7 +161,7 @@ export const isCountry = (code: string): boolean => COUNTRIES.has(code);
 /** The code that the transaction report uses where a sender's country is not a real one. */
 const COUNTRY_UNKNOWN = "ZZ";
 const countryOf = (code: string | undefined): string =>
-  code !== undefined && COUNTRIES.has(code) ? code : COUNTRY_UNKNOWN;
+  code !== undefined && isCountry(code) ? code : COUNTRY_UNKNOWN;
 
 interface Tally {
   readonly incoming: number;

@@ -5,15 +5,13 @@
 import { parseParticipantId } from "../base/ids.js";
 import type { ParticipantId } from "../base/ids.js";
 
+/** The common name of an access point's certificate, `POP000123`. */
 const SEAT = /^P[A-Z]{2}([0-9]{6})$/;
 /** @source design/as4.md, section 9, MLS_TO */
 const PROVIDER = /^[0-9]{6}(?:-[0-9A-Z_]{3,12}(?:\.[0-9A-Z._~-]{3,24})?)?$/i;
 
 /** Scheme of service provider identifiers. */
 export const PROVIDER_SCHEME = "0242";
-
-/** The common name of an access point's certificate, `POP000123`. */
-export const isSeat = (text: string): boolean => SEAT.test(text);
 
 /** `0242:987654` for seat `POP987654`; undefined for what is no seat. */
 export function providerOfSeat(seat: string): ParticipantId | undefined {

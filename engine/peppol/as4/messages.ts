@@ -19,7 +19,7 @@ import { decideErrors, meaningOf } from "./ebms-errors.js";
 import type { EbmsErrorCode, ErrorMeaning, ReceivedError } from "./ebms-errors.js";
 import { acknowledges, errorXml, readSignal, receiptXml } from "./signal.js";
 import type { OutgoingError, SignalInfo } from "./signal.js";
-import { readUserMessage, SEAT_ID, userMessageXml } from "./user-message.js";
+import { readUserMessage, userMessageXml } from "./user-message.js";
 import type { UserMessage } from "./user-message.js";
 import { parseContentType, readMultipart, writeMultipart } from "./mime.js";
 import type { MimeFault } from "./mime.js";
@@ -217,12 +217,6 @@ export function commonName(certificate: Uint8Array): string | undefined {
   const id = Buffer.from(certificate.buffer, certificate.byteOffset, certificate.byteLength).toString("latin1");
   if (commonNames.has(id)) return commonNames.get(id);
   return commonNames.keep(id, readCertificate(certificate)?.commonName);
-}
-
-/** The seat id of a certificate, when its common name is one: `PSK000001`. */
-export function seatId(certificate: Uint8Array): string | undefined {
-  const name = commonName(certificate);
-  return name !== undefined && SEAT_ID.test(name) ? name : undefined;
 }
 
 /** What a receipt or an error is made of. */

@@ -187,9 +187,3 @@ export async function replaceIpAllowlist(
     select replace_ip_allowlist(${id}, ${[...ipAllowlist]}, ${stampParameter(sql, audit)}) as found`;
   return rows[0]?.found ?? false;
 }
-
-/** @returns whether there is such an active key */
-export async function replaceScopes(sql: Sql, id: KeyId, scopes: readonly string[]): Promise<boolean> {
-  const result = await sql`update api_key set scopes = ${[...scopes]} where id = ${id} and active`;
-  return result.count === 1;
-}

@@ -10,7 +10,6 @@ import { bindFirm, registerParticipant } from "../../../engine/identity/firms.js
 import type { Identity } from "../../../engine/identity/identity.js";
 import { decideProduction } from "../../../engine/identity/operators/production.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import { replaceScopes } from "../../../engine/storage/identity/keys.js";
 import { leaseRate } from "../../../engine/storage/rates.js";
 import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -106,7 +105,7 @@ describe("with announcements", () => {
     const { key } = await makeFirm(db, clock);
     const { accessToken } = await login(b, key, clock);
     await callerOf(b, accessToken, clock);
-    await replaceScopes(db.sql, key.id, ["documents:read"]);
+    await db.sql`update api_key set scopes = ${["documents:read"]} where id = ${key.id}`;
     await b.probe();
     await eventually("the change is heard", async () => (await callerOf(b, accessToken, clock)).scopes.size === 1);
   });

@@ -42,7 +42,6 @@ import {
 import type { NewDocument } from "../../../engine/storage/documents/documents.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
 import type { Sql } from "../../../engine/storage/sql.js";
-import { recordOutgoing } from "../../../engine/storage/documents/exchanges.js";
 import { validateDocument } from "../../../validators/validate.js";
 import type { FakeClock } from "../fake-clock.js";
 import type { TestDatabase } from "../database/postgres.js";
@@ -155,6 +154,12 @@ export function statusBench(
     insert into document_attempt (document_id, number, owner, started_at, finished_at, outcome, seat)
     values (${id}, 0, 'test', now(), now(), 'unconfirmed', ${seat})
     on conflict (document_id, number) do update set seat = excluded.seat`;
+  const exchanged = (id: DocumentId): PromiseLike<unknown> => sql`
+    insert into exchange (id, direction, kind, firm_id, c2_seat, c3_seat, document_type_id, process_id,
+      transport_profile, c1_country, end_user, exchanged_at)
+    select id, 'outgoing', 'business', firm_id, ${OWN.seat}, ${PEER_SEAT}, document_type_id, process_id, 't', 'SK',
+      sender_key, ${new Date(clock.now())}
+    from document where id = ${id} on conflict (id) do nothing`;
   return {
     ports,
     node: statusNode(ports),
@@ -187,16 +192,7 @@ export function statusBench(
         events: move.emits.map((kind) => ({ id: newId(clock), kind })),
       });
       await transmittedTo(id, PEER_SEAT);
-      if (trigger === "receipt_confirmed") {
-        await recordOutgoing(sql, {
-          id,
-          c2Seat: OWN.seat,
-          c3Seat: PEER_SEAT,
-          transportProfile: "t",
-          c1Country: "SK",
-          exchangedAt: clock.now(),
-        });
-      }
+      if (trigger === "receipt_confirmed") await exchanged(id);
       return true;
     },
     story: async (firmId, id) => {

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { buildMls } from "../../../engine/peppol/responses/mls-builder.js";
 import { MLS_CODES, MLS_DOCUMENT_TYPE, MLS_REASONS } from "../../../engine/peppol/responses/mls.js";
 import type { Mls } from "../../../engine/peppol/responses/mls.js";
-import { isSeat, providerDigits, providerOfSeat } from "../../../engine/peppol/seats.js";
+import { providerDigits, providerOfSeat } from "../../../engine/peppol/seats.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { SCAN_LIMITS } from "../../../engine/documents/accept/validators.js";
 import { validateDocument } from "../../../validators/validate.js";
@@ -90,7 +90,7 @@ test("the document type is the one of the specification", () => {
 test("a service provider is reached under the digits of its seat", () => {
   expect(providerOfSeat("POP987654")).toBe("0242:987654");
   expect(providerOfSeat("POP98765")).toBeUndefined();
-  expect(isSeat("PSK000001")).toBe(true);
+  expect(providerOfSeat("PSK000001")).toBe("0242:000001");
   expect(["POP987654", "0242:987654-UNIT_A.x-1", "987654", "0242:98765", "0245:987654"].map(providerDigits)).toEqual([
     "987654",
     "987654",
