@@ -1,5 +1,6 @@
 /** The heartbeat as lines of a terminal: what the console draws as a page, from the same sections. */
-import { figuresOf, instantText, sectionsOf } from "../../web/console/heartbeat.js";
+import { instantText } from "../../web/console/cells.js";
+import { figuresOf, sectionsOf } from "../../web/console/heartbeat.js";
 import type { Heartbeat } from "../../web/console/heartbeat.js";
 import type { Cell, Section, Tone } from "../../web/console/sections.js";
 import { plain } from "../terminal.js";

@@ -1,5 +1,4 @@
 /** What an operator looks for: an id, a message, a participant, or a firm's own number of a document. */
-import { isoInstant } from "../../../engine/base/clock.js";
 import { parseFirmId, parseParticipantId, parseUuid, participantKey } from "../../../engine/base/ids.js";
 import {
   findSentByExternalId,
@@ -10,7 +9,7 @@ import {
 import type { FoundThing } from "../../../engine/storage/operators/find.js";
 import { orTemporary } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
-import { instantText } from "../../web/console/heartbeat.js";
+import { dateText, textCell } from "../../web/console/cells.js";
 import type { Sheet } from "../../web/console/sections.js";
 
 /** Where a page of the console shows one thing of a kind; undefined for what has no page of its own. */
@@ -63,13 +62,8 @@ export async function findForOperator(
         title: "Found",
         columns: ["What", "Id", "State", "Since"],
         rows: found.map((one) => {
-          const href = pageOf(one);
-          return [
-            { text: one.kind.replace("_", " ") },
-            { text: one.id, ...(href === undefined ? {} : { href }) },
-            { text: one.state ?? "" },
-            { text: instantText(isoInstant(one.at)) },
-          ];
+          const kind = one.kind.replace("_", " ");
+          return [textCell(kind), textCell(one.id, pageOf(one)), textCell(one.state), textCell(dateText(one.at))];
         }),
         empty: "Nothing has this id.",
       },

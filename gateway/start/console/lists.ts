@@ -1,5 +1,4 @@
 /** The pages of the console that list what operators look after. */
-import { isoInstant } from "../../../engine/base/clock.js";
 import type { OnboardingId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { OnboardingRequest } from "../../../engine/identity/onboarding/onboarding.js";
@@ -12,10 +11,9 @@ import type { TroubledWebhook } from "../../../engine/storage/operators/tenants.
 import { listRegistrations } from "../../../engine/storage/registrations.js";
 import { orTemporary } from "../../../engine/storage/sql.js";
 import type { Json, Sql } from "../../../engine/storage/sql.js";
-import { instantText } from "../../web/console/heartbeat.js";
+import { dateText, instantText, numberCell, tableOf, textCell } from "../../web/console/cells.js";
 import type { Cell, Sheet, SheetAction } from "../../web/console/sections.js";
 import type { Work } from "../work/work.js";
-import { dateText, numberCell, tableOf, textCell } from "./cells.js";
 import { firmSheet, firmsList, integratorSheet, integratorsList, keySheet } from "./tenants.js";
 import type { ListAsked } from "./tenants.js";
 
@@ -82,7 +80,7 @@ async function reviews({ sql, onboarding, whiteLabel }: Parts): Promise<Sheet> {
           textCell(one.id, `/console/documents/${one.id}`),
           textCell(one.sender),
           textCell(one.receiver),
-          textCell(instantText(isoInstant(one.receivedAt))),
+          textCell(dateText(one.receivedAt)),
         ]),
       ),
     ],

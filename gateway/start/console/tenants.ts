@@ -11,7 +11,7 @@ import { findFirmSheet, listFirmsOf } from "../../../engine/storage/operators/te
 import { orTemporary } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import type { Cell, Section, Sheet, SheetAction } from "../../web/console/sections.js";
-import { dateText, tableOf, textCell } from "./cells.js";
+import { dateText, tableOf, textCell } from "../../web/console/cells.js";
 
 interface Ports {
   readonly sql: Sql;

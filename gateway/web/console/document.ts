@@ -1,9 +1,8 @@
 /** A document as operators see it: its way and what was found, never what it says. */
-import { isoInstant } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { html } from "../pages/html.js";
 import type { Html } from "../pages/html.js";
-import { instantText } from "./heartbeat.js";
+import { dateText, numberCell, textCell } from "./cells.js";
 import type { Cell, Section, Sheet, SheetAction } from "./sections.js";
 
 /** A document, sent or received; instants in milliseconds. */
@@ -55,9 +54,7 @@ export interface DocumentSheet {
   }[];
 }
 
-const at = (instant: number): string => instantText(isoInstant(instant));
-const text = (value: string | null): Cell => ({ text: value ?? "" });
-const number = (value: number): Cell => ({ text: String(value), isNumber: true });
+const textCells = (...texts: readonly (string | null)[]): readonly Cell[] => texts.map((text) => textCell(text));
 
 /** How many statuses changed nothing, which is counted as far as a limit. */
 const countOf = ({ notAppliedCount: count }: DocumentSheet): string =>
@@ -68,12 +65,7 @@ const sectionsOfDocument = (document: DocumentSheet): readonly Section[] => [
     id: "timeline",
     title: "Timeline",
     columns: ["When", "State", "Because", "Detail"],
-    rows: document.timeline.map((entry) => [
-      text(at(entry.at)),
-      text(entry.status),
-      text(entry.trigger),
-      text(entry.detail),
-    ]),
+    rows: document.timeline.map(({ at, status, trigger, detail }) => textCells(dateText(at), status, trigger, detail)),
     empty: "Nothing but its receipt.",
   },
   {
@@ -81,15 +73,15 @@ const sectionsOfDocument = (document: DocumentSheet): readonly Section[] => [
     title: "Attempts",
     columns: ["Number", "Begun", "Took", "Outcome", "Code", "Detail"],
     rows: document.attempts.map((attempt) => [
-      number(attempt.number),
-      text(at(attempt.startedAt)),
-      text(attempt.finishedAt === null ? "under way" : `${attempt.finishedAt - attempt.startedAt} ms`),
+      numberCell(attempt.number),
+      textCell(dateText(attempt.startedAt)),
+      textCell(attempt.finishedAt === null ? "under way" : `${attempt.finishedAt - attempt.startedAt} ms`),
       {
         text: attempt.outcome ?? "under way",
         tone: attempt.outcome === "receipt" || attempt.outcome === null ? "well" : "late",
       },
-      text(attempt.code),
-      text(attempt.detail),
+      textCell(attempt.code),
+      textCell(attempt.detail),
     ]),
     empty: "None.",
   },
@@ -98,9 +90,9 @@ const sectionsOfDocument = (document: DocumentSheet): readonly Section[] => [
     title: "Statuses that changed nothing",
     columns: ["When", "What", "Why", "Code"],
     rows: [
-      ...document.notApplied.map((one) => [text(at(one.at)), text(one.kind), text(one.reason), text(one.code)]),
+      ...document.notApplied.map((one) => textCells(dateText(one.at), one.kind, one.reason, one.code)),
       ...(document.notAppliedCount > document.notApplied.length
-        ? [[text(null), text(`${countOf(document)} in all, the first of each reason shown`), text(null), text(null)]]
+        ? [textCells(null, `${countOf(document)} in all, the first of each reason shown`, null, null)]
         : []),
     ],
     empty: "None.",
@@ -109,7 +101,7 @@ const sectionsOfDocument = (document: DocumentSheet): readonly Section[] => [
     id: "findings",
     title: "Findings",
     columns: ["Rule", "Severity", "Where", "What"],
-    rows: document.findings.map((one) => [text(one.ruleId), text(one.severity), text(one.location), text(one.message)]),
+    rows: document.findings.map((one) => textCells(one.ruleId, one.severity, one.location, one.message)),
     empty: "None is kept.",
   },
   {
@@ -117,11 +109,11 @@ const sectionsOfDocument = (document: DocumentSheet): readonly Section[] => [
     title: "Evidence",
     columns: ["Record", "Direction", "Outcome", "Hash", "Stored"],
     rows: document.evidence.map((one) => [
-      number(one.index),
-      text(one.direction),
-      text(one.outcome),
-      text(one.hash),
-      text(at(one.storedAt)),
+      numberCell(one.index),
+      textCell(one.direction),
+      textCell(one.outcome),
+      textCell(one.hash),
+      textCell(dateText(one.storedAt)),
     ]),
     empty: "None yet.",
   },
@@ -152,8 +144,8 @@ export const sheetOfDocument = (document: DocumentSheet): Sheet => ({
     ["Receiver", document.receiver],
     ["Type", document.documentTypeId],
     ["AS4 message", document.as4MessageId],
-    ["Since", at(document.createdAt)],
-    ["Next attempt", document.nextAttemptAt === null ? "none" : at(document.nextAttemptAt)],
+    ["Since", dateText(document.createdAt)],
+    ["Next attempt", document.nextAttemptAt === null ? "none" : dateText(document.nextAttemptAt)],
     ["Signed by", document.direction === "sent" ? "this access point" : (document.peerSeat ?? "unknown")],
   ],
   sections: sectionsOfDocument(document),

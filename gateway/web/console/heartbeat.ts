@@ -7,6 +7,7 @@ import { z } from "zod";
 import { DAY_MS } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { firstChars } from "../../../engine/base/text.js";
+import { instantText, textCell } from "./cells.js";
 import type { Cell, Section, Tone } from "./sections.js";
 
 const listOf = <T extends z.ZodRawShape>(members: T) => z.array(z.object(members).readonly()).readonly();
@@ -61,7 +62,6 @@ interface Figure extends Cell {
   readonly name: string;
 }
 
-const text = (value: string): Cell => ({ text: value });
 /** A number that nobody knows for now. */
 const UNKNOWN: Cell = { text: "unknown", tone: "late", isNumber: true };
 const number = (value: number, tone: Tone = "well"): Cell => ({ text: whole(value), tone, isNumber: true });
@@ -88,9 +88,6 @@ const ageCell = (seconds: number): Cell => ({
   tone: seconds > LIMITS.heartbeat_stuck_s ? "bad" : seconds > LIMITS.heartbeat_late_s ? "late" : "well",
   isNumber: true,
 });
-
-/** An instant of the heartbeat without its fraction, as people read it. */
-export const instantText = (instant: string): string => instant.replace("T", " ").replace(/(?:\.\d+)?Z$/, " UTC");
 
 /** The figures that stand above the tables. */
 export function figuresOf(beat: Heartbeat): readonly Figure[] {
@@ -119,7 +116,7 @@ const certificateTone = (days: number): Tone =>
       : "well";
 
 const review = (name: string, count: number): readonly Cell[] => [
-  text(name),
+  textCell(name),
   number(count, count > 0 ? "late" : "well"),
 ];
 
@@ -130,7 +127,7 @@ export const sectionsOf = (beat: Heartbeat): readonly Section[] => [
     title: "Documents by state",
     columns: ["State", "Documents"],
     rows: beat.documents.map(({ state, count }) => [
-      text(state.replace("_", " ")),
+      textCell(state.replace("_", " ")),
       number(count, count > 0 && FAILED.has(state) ? "late" : "well"),
     ]),
     empty: "None was sent yet.",
@@ -140,7 +137,7 @@ export const sectionsOf = (beat: Heartbeat): readonly Section[] => [
     title: "Slowest receivers",
     columns: ["Receiver", "Waiting", "Attempts", "Oldest"],
     rows: beat.receivers.map(({ receiver, waiting, attempts, oldest_s }) => [
-      text(receiver),
+      textCell(receiver),
       number(waiting),
       number(attempts),
       ageCell(oldest_s),
@@ -152,9 +149,9 @@ export const sectionsOf = (beat: Heartbeat): readonly Section[] => [
     title: "Failing webhooks",
     columns: ["Receiver of events", "Failures in a row", "Rests until"],
     rows: beat.webhooks.map(({ origin, failures, restUntil }) => [
-      text(origin),
+      textCell(origin),
       number(failures, restUntil === null ? "late" : "bad"),
-      text(restUntil === null ? "tried now" : instantText(restUntil)),
+      textCell(restUntil === null ? "tried now" : instantText(restUntil)),
     ]),
     empty: "Every receiver of events answers.",
   },
@@ -175,9 +172,9 @@ export const sectionsOf = (beat: Heartbeat): readonly Section[] => [
     title: "Certificates",
     columns: ["Use", "Name", "Ends", "Days left"],
     rows: beat.certificates.map(({ usage, name, notAfter, days }) => [
-      text(usage.replace("_", " ")),
-      text(name),
-      text(instantText(notAfter)),
+      textCell(usage.replace("_", " ")),
+      textCell(name),
+      textCell(instantText(notAfter)),
       number(days, certificateTone(days)),
     ]),
     empty: "This engine has no access point.",
@@ -189,8 +186,8 @@ export const sectionsOf = (beat: Heartbeat): readonly Section[] => [
     rows: [
       [
         number(beat.evidence.index),
-        text(firstChars(beat.evidence.hash, HASH_CHARS)),
-        text(beat.evidence.storedAt === null ? "nothing yet" : instantText(beat.evidence.storedAt)),
+        textCell(firstChars(beat.evidence.hash, HASH_CHARS)),
+        textCell(beat.evidence.storedAt === null ? "nothing yet" : instantText(beat.evidence.storedAt)),
       ],
     ],
     empty: "None.",
@@ -200,7 +197,7 @@ export const sectionsOf = (beat: Heartbeat): readonly Section[] => [
     title: "Streams",
     columns: ["Stream", "Pending", "Oldest"],
     rows: beat.streams.map(({ stream, pending, oldestAge_s }) => [
-      text(stream),
+      textCell(stream),
       pending === null ? UNKNOWN : number(pending),
       oldestAge_s === null ? UNKNOWN : ageCell(oldestAge_s),
     ]),
@@ -211,10 +208,10 @@ export const sectionsOf = (beat: Heartbeat): readonly Section[] => [
     title: "Nodes",
     columns: ["Node", "Version", "Role", "Since", "Requests a second"],
     rows: beat.nodes.map(({ name, version, role, startedAt, perSecond }) => [
-      text(name),
-      text(version),
-      text(role),
-      text(startedAt === null ? "unknown" : instantText(startedAt)),
+      textCell(name),
+      textCell(version),
+      textCell(role),
+      textCell(startedAt === null ? "unknown" : instantText(startedAt)),
       { text: perSecond === null ? "unknown" : pace(perSecond.requests), isNumber: true },
     ]),
     empty: "None says that it is alive.",

@@ -2,7 +2,8 @@
 import { html } from "../pages/html.js";
 import type { Html } from "../pages/html.js";
 import { drawSection, toneClass, toneWord } from "./draw.js";
-import { figuresOf, instantText, sectionsOf } from "./heartbeat.js";
+import { instantText } from "./cells.js";
+import { figuresOf, sectionsOf } from "./heartbeat.js";
 import type { Heartbeat } from "./heartbeat.js";
 
 /** What of the overview changes with each heartbeat. */

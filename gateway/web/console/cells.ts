@@ -1,7 +1,7 @@
-/** Cells and tables as the pages of the console that list things are made of. */
+/** Cells and tables as the pages of the console are made of. */
 import { isoInstant } from "../../../engine/base/clock.js";
-import { instantText } from "../../web/console/heartbeat.js";
-import type { Cell, Section } from "../../web/console/sections.js";
+import type { Instant } from "../../../engine/base/clock.js";
+import type { Cell, Section } from "./sections.js";
 
 /** A text, and where the page is that tells more of it. */
 export const textCell = (value: string | null | undefined, href?: string): Cell => ({
@@ -15,8 +15,12 @@ export const numberCell = (value: number | null): Cell => ({
   isNumber: true,
 });
 
-/** An instant as people read it; empty where there is none. */
-export const dateText = (date: Date | null): string => (date === null ? "" : instantText(isoInstant(date)));
+/** An instant in ISO 8601, without its fraction, as people read it. */
+export const instantText = (instant: string): string => instant.replace("T", " ").replace(/(?:\.\d+)?Z$/, " UTC");
+
+/** The same of an instant; empty where there is none. */
+export const dateText = (instant: Instant | Date | null): string =>
+  instant === null ? "" : instantText(isoInstant(instant));
 
 /** A table that says so when it is empty. */
 export const tableOf = (id: string, title: string, columns: readonly string[], rows: Section["rows"]): Section => ({
