@@ -306,6 +306,35 @@ describe("of what lies under a master key that this process was not given", () =
     expect(arrived("/in")).toEqual([]);
   });
 
+  test("a delivery whose secret lies under a key of nobody ends after ten attempts that were cut off, and its receiver has failed once", async () => {
+    const { sql } = world.db;
+    const own = await world.subscribe(open, hook("/in"));
+    await world.happen(open);
+    await world.queue();
+    await sql`update webhook_subscription set secret_key_id = ${createSealer([Buffer.alloc(32, 8)]).keyId}`;
+    useFactsSealer(sql, lacking, () => undefined);
+    const unwritten: string[] = [];
+    const log: Log = { ...silentLog, warn: (event) => unwritten.push(event) };
+    const ports = world.ports({ sealer: lacking, log });
+    await eventually("it has ended", async () => {
+      // As when the lease of an attempt that was not written is over.
+      await sql`update webhook_delivery set lease_owner = null, due_at = now() where lease_owner = ${OWNER}`;
+      await world.passTime();
+      for (const claimed of await claimDeliveries(sql, OWNER, 64)) await attemptDelivery(ports, claimed);
+      return (await world.states(own.id)).every(({ status }) => status === "FAILED");
+    });
+    expect(unwritten).toEqual(Array.from({ length: LIMITS.webhook_begun_max }, () => "webhook.attempt_unwritten"));
+    expect(await world.states(own.id)).toMatchObject([
+      { cause: "attempts_cut_off", attempts: 1, responseStatus: null },
+    ]);
+    expect(
+      await sql`
+        select s.active, s.failed_attempts as failed, s.failing_since is not null as failing, w.failures
+        from webhook_subscription as s join webhook_endpoint as w on w.id = s.endpoint_id`,
+    ).toEqual([{ active: true, failed: 1, failing: true, failures: 1 }]);
+    expect(arrived("/in")).toEqual([]);
+  });
+
   test("a number that others have sealed is told by them, and one that lies under a key of nobody here is left out", async () => {
     const { sql } = world.db;
     const documentUnder = async (key: number): Promise<string> => {
