@@ -1,5 +1,6 @@
 /** Whether the imported rule packs can be used, asked before the engine starts. */
 import { statSync } from "node:fs";
+import { errorCode } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { errorFields } from "../../engine/base/log.js";
 import type { Log } from "../../engine/base/log.js";
@@ -9,7 +10,7 @@ import type { Log } from "../../engine/base/log.js";
  * @returns one sentence for the operator, or undefined when all of them can be used
  */
 export async function whyPacksAreRefused(directory: string): Promise<string | undefined> {
-  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true)
+  if (!isFolder(directory))
     return "RULES_DIR names no folder; create it, or leave the variable out to use the built-in rules.";
   const [{ loadPacks }, { PackRefused }, { XsdUnavailable }] = await Promise.all([
     import("../../validators/selection/load-packs.js"),
@@ -22,6 +23,17 @@ export async function whyPacksAreRefused(directory: string): Promise<string | un
   } catch (error) {
     if (error instanceof PackRefused || error instanceof XsdUnavailable)
       return `RULES_DIR cannot be used: ${asSentence(error.message)}`;
+    throw error;
+  }
+}
+
+/** @throws what the system says where this user may not look */
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch (error) {
+    // Asked not to throw, Node.js 24 keeps silent about a path through a file, and Node.js 20 does not.
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return false;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 /** Validation inside a running engine: what it measures, and the operator's rule packs. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -178,6 +178,15 @@ describe("RULES_DIR", () => {
       "the folder is not there",
       () => {
         rmSync(join(folder, "packs"), { recursive: true });
+      },
+      /RULES_DIR names no folder/u,
+    ],
+    [
+      "it leads through a file",
+      () => {
+        rmSync(join(folder, "packs"), { recursive: true });
+        writeFileSync(join(folder, "file"), "");
+        symlinkSync(join(folder, "file", "packs"), join(folder, "packs"));
       },
       /RULES_DIR names no folder/u,
     ],

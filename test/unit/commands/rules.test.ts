@@ -94,6 +94,7 @@ describe("import refuses by name and place, and leaves nothing behind", () => {
     ],
     ["what is no archive", () => place("j.zip", "hello"), /ZIP archive/u],
     ["what is not there", () => join(folder, "missing.zip"), /missing\.zip does not exist/u],
+    ["what would lie behind a file", () => join(place("k", ""), "release"), /^release does not exist\.$/mu],
   ])(
     "an import is refused by name and place, and leaves nothing behind: %s: exit 2 and one sentence",
     async (_, make, sentence) => {

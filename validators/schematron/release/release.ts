@@ -27,9 +27,7 @@ export class ReleaseError extends Error {
  * @throws ReleaseError when it is neither, has no such file, or exceeds 4,000 files, 128 MB or 16 MB a schema; ZipError
  */
 export function readRelease(source: string): ReleaseFile[] {
-  const stats = statSync(source, { throwIfNoEntry: false });
-  if (stats === undefined) throw new ReleaseError(`${basename(source)} does not exist`);
-  const files = stats.isDirectory()
+  const files = isFolder(source)
     ? readFolder(source)
     : readZip(readFileSync(source), LIMITS, (name) => WANTED.test(name)).map(({ name, bytes }) => ({
         path: name,
@@ -39,6 +37,16 @@ export function readRelease(source: string): ReleaseFile[] {
   for (const { path, bytes } of files) checkSize(path, bytes.length);
   if (files.length === 0) throw new ReleaseError(`${basename(source)} holds no Schematron, XSD or XML file`);
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** @throws ReleaseError where nothing is, also behind a file: asked not to throw, Node.js 24 alone is silent about that */
+function isFolder(source: string): boolean {
+  try {
+    return statSync(source).isDirectory();
+  } catch (error) {
+    const isNothing = error instanceof Error && "code" in error && ["ENOENT", "ENOTDIR"].includes(String(error.code));
+    throw isNothing ? new ReleaseError(`${basename(source)} does not exist`) : error;
+  }
 }
 
 /** The largest schema that is published has 2 MB; a far larger one would take memory for its tree and its code. */
