@@ -1,6 +1,17 @@
 #!/usr/bin/env node
 // The `kurier` command: builds dist/ when a source has changed, then runs gateway/cli.
 
+/** Signals that end a process, and what a shell tells of one that they have ended. */
+const ENDINGS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
+
+// The first process of a container has no default action: what it does not listen to is lost, from its first line on.
+if (process.pid === 1)
+  for (const [signal, code] of Object.entries(ENDINGS))
+    process.on(signal, () => {
+      // Who listens by then as well ends in his own way.
+      if (process.listenerCount(signal) === 1) process.exit(code);
+    });
+
 /** What supervisors do not start again: EXIT.configuration, which lies in a file that may be the damaged one. */
 const CONFIGURATION = 78;
 

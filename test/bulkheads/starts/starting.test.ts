@@ -116,6 +116,26 @@ test("an engine that waits for the migrations of another process is gone soon af
   await db.drop();
 });
 
+/** Has a process take itself for the first one of a container, and tells it to end as soon as anybody listens. */
+const FIRST = `data:text/javascript,${encodeURIComponent(
+  'const { pid } = process; Object.defineProperty(process, "pid", { value: 1 }); process.on("newListener", (signal) => { if (signal === "SIGTERM") setImmediate(() => process.kill(pid, signal)); });',
+)}`;
+
+test.each(["serve", "validate -"])(
+  "kurier %s, told to end as the first process of a container, ends also while nothing of it listens yet",
+  async (words) => {
+    const { PATH = "" } = process.env;
+    const file = join(PROJECT, "gateway/kurier.mjs");
+    const child = spawn(process.execPath, ["--import", FIRST, file, ...words.split(" ")], {
+      env: { PATH, DATA_DIR: newDataDir(), ENVIRONMENT: "sandbox" },
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    undo.push(() => child.kill("SIGKILL"));
+    await eventually("it is gone", () => child.exitCode !== null || child.signalCode !== null);
+    expect([child.exitCode, child.signalCode]).toEqual([143, null]);
+  },
+);
+
 /** Tells a process or, below 0, a group; one that has ended meanwhile needs no telling. */
 function tell(pid: number, signal: NodeJS.Signals): void {
   try {
