@@ -1,7 +1,7 @@
 /**
  * Payloads leave Postgres when nobody sends or judges them any more and their window is over. An object holds those of
  * one firm. A pass may be broken off anywhere: what was stored and not written down is stored again by the next, and
- * the object that no row names goes when its announcement is old.
+ * the object that no row names, or the draft of one, goes when its announcement is old.
  */
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
@@ -43,14 +43,45 @@ async function moveSome(sql: Sql, store: PayloadStore, now: Instant): Promise<nu
   const offsets = lengths.map((_, index) => lengths.slice(0, index).reduce((sum, length) => sum + length, 0));
   const octets = Buffer.concat(movable.map(({ sealed }) => sealed));
   const object = store.nameOf(octets);
-  await sql`
-    insert into payload_announced (object, announced_at) values (${object}, ${isoInstant(now)})
-    on conflict (object) do update set announced_at = excluded.announced_at`;
+  const isAgain = await announce(sql, object, now);
   await store.put(object, octets);
   const [row] = await sql<{ readonly moved: number }[]>`
-    select move_announced_payloads(${object}, ${movable.map(({ id }) => id)}::uuid[],
-      ${movable.map(({ key_id }) => key_id)}::text[], ${offsets}::integer[], ${lengths}::integer[]) as moved`;
+    with gone as materialized (
+      select move_announced_payloads(${object}, ${movable.map(({ id }) => id)}::uuid[],
+        ${movable.map(({ key_id }) => key_id)}::text[], ${offsets}::integer[], ${lengths}::integer[]) as moved
+    ), kept as (
+      insert into payload_announced (object, announced_at)
+      select ${object}, ${isoInstant(now)}::timestamptz from gone where ${isAgain}::boolean
+      on conflict (object) do nothing
+    )
+    select moved from gone`;
   return row?.moved ?? 0;
+}
+
+/**
+ * Announces an object. @returns whether it was announced already: by a process that stores the same octets within the
+ * hour, or that was killed over them and has left a draft, so that the announcement outlives the move of ours
+ */
+async function announce(sql: Sql, object: string, now: Instant): Promise<boolean> {
+  // The number of the transaction that held a row before it wrote it anew: none for a row that is new.
+  const [row] = await sql<{ readonly again: boolean }[]>`
+    insert into payload_announced (object, announced_at) values (${object}, ${isoInstant(now)})
+    on conflict (object) do update set announced_at = excluded.announced_at
+    returning xmax <> 0 as again`;
+  return row?.again === true;
+}
+
+/** Removes what processes have left that were killed over an object which another has stored, and rows name. */
+async function tidyAnnounced(sql: Sql, store: PayloadStore, now: Instant): Promise<void> {
+  const before = isoInstant(now - LIMITS.payload_announced_ms);
+  const rows = await sql<{ readonly object: string }[]>`
+    select a.object from payload_announced as a
+    where a.announced_at < ${before}::timestamptz and exists (select 1 from payload_moved as m where m.object = a.object)
+    order by a.object limit ${LIMITS.sweep_batch}`;
+  const objects = rows.map(({ object }) => object);
+  for (const object of objects) await store.tidy(object);
+  await sql`
+    delete from payload_announced where object = any (${objects}::text[]) and announced_at < ${before}::timestamptz`;
 }
 
 /**
@@ -60,7 +91,12 @@ async function moveSome(sql: Sql, store: PayloadStore, now: Instant): Promise<nu
 async function giveUp(sql: Sql, now: Instant): Promise<void> {
   const before = isoInstant(now - LIMITS.payload_announced_ms);
   await sql`
-    with old as (delete from payload_announced where announced_at < ${before}::timestamptz returning object)
+    with old as (
+      delete from payload_announced as a
+      where a.announced_at < ${before}::timestamptz
+        and not exists (select 1 from payload_moved as m where m.object = a.object)
+      returning a.object
+    )
     insert into payload_leftover (object) select object from old on conflict (object) do nothing`;
 }
 
@@ -100,6 +136,7 @@ export async function movePayloads(
 /** Removes what is given up, and objects of which no payload is left. @returns how many objects */
 async function removeOver(sql: Sql, store: PayloadStore, now: Instant): Promise<number> {
   await giveUp(sql, now);
+  await tidyAnnounced(sql, store, now);
   let removed = 0;
   for (let round = 0; round < LIMITS.sweep_rounds_max; round += 1) {
     const some = await removeEmpty(sql, store);

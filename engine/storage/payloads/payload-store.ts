@@ -23,11 +23,16 @@ export interface PayloadStore {
    * @throws EvidenceStoreFailure
    */
   remove(object: string): Promise<void>;
+  /** Removes the drafts and folders that `remove` would, and no object. @throws EvidenceStoreFailure */
+  tidy(object: string): Promise<void>;
 }
 
 /** @param text  PAYLOAD_STORE: `file:DIRECTORY`; several processes may share it */
 export function openPayloadStore(text: string, clock: Clock): PayloadStore {
-  const files = openFileEvidence(resolve(text.replace(/^file:(?:\/\/(?=\/))?/, "")), "Payloads");
+  const root = resolve(text.replace(/^file:(?:\/\/(?=\/))?/, ""));
+  const files = openFileEvidence(root, "Payloads");
+  // A draft is younger than its announcement, and must not outlive it; nobody writes one for half a day.
+  const tidy = (object: string): Promise<void> => files.tidy(object, clock.now() - LIMITS.payload_announced_ms / 2);
   return {
     nameOf: (bytes) => evidenceRef(bytes, clock.now()),
     put: (object, bytes) => files.put(object, bytes),
@@ -35,9 +40,9 @@ export function openPayloadStore(text: string, clock: Clock): PayloadStore {
     // How long a payload is kept is said by the row that names it, not by the store.
     remove: async (object) => {
       await files.remove(object, Number.POSITIVE_INFINITY);
-      // A draft is younger than its announcement, and must not outlive it; nobody writes one for half a day.
-      await files.tidy(object, clock.now() - LIMITS.payload_announced_ms / 2);
+      await tidy(object);
     },
+    tidy,
   };
 }
 

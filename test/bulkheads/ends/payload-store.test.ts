@@ -214,6 +214,37 @@ test("what a process has stored and not written down because it ended goes a day
   expect(await sql`select object from payload_announced`).toEqual([]);
 });
 
+test("what a process that was killed over an object has left goes a day later, also where another has moved payloads to that object within the hour", async () => {
+  const { sql } = engine.db;
+  const hour = systemClock.now();
+  const files = openPayloadStore(`file:${folder}`, { ...systemClock, now: () => hour });
+  const id = await endedDocument();
+  // Octets of its own, so that its object is nobody else's.
+  await sql`update payload set sealed = ${Buffer.from(id)} where document_id = ${id}`;
+  let draft = "";
+  const killed: PayloadStore = {
+    ...files,
+    put: (object) => {
+      draft = join(folder, dirname(object), `.${randomUUID()}`);
+      mkdirSync(dirname(draft), { recursive: true });
+      writeFileSync(draft, "half");
+      utimesSync(draft, 0, 0);
+      return Promise.reject(new Error("killed"));
+    },
+  };
+  await expect(movePayloads(sql, killed, LATER)).rejects.toThrow("killed");
+  expect(await movePayloads(sql, files, LATER)).toEqual({ moved: 1, removed: 0 });
+  expect(await movePayloads(sql, files, LATER + LIMITS.payload_announced_ms)).toEqual({ moved: 0, removed: 0 });
+  expect(pathsBelow(folder)).toContain(draft);
+  expect(await movePayloads(sql, files, LATER + LIMITS.payload_announced_ms + 1)).toEqual({ moved: 0, removed: 0 });
+  expect(pathsBelow(folder)).not.toContain(draft);
+  const [moved] = await sql<{ object: string; at: number; length: number }[]>`
+    select object, byte_offset as at, byte_length as length from payload_moved where document_id = ${id}`;
+  if (moved === undefined) throw new Error("it was not moved");
+  expect((await files.get(moved.object, { offset: moved.at, length: moved.length })).toString()).toBe(id);
+  expect(await sql`select object from payload_announced`).toEqual([]);
+});
+
 test("a process that was so slow that its object was given up moves nothing to it, and the payload stays readable", async () => {
   const { sql } = engine.db;
   const id = await endedDocument();
