@@ -5,8 +5,9 @@ import { basename, dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { errorCode } from "../../base/errors.js";
-import { giveToOwnerOf, makeFolderNow, makeStoreFolder, ownersName, syncPath } from "../../base/files/durable.js";
+import { giveToOwnerOf, makeStoreFolder, ownersName, syncPath } from "../../base/files/durable.js";
 import { watchPlace } from "./place.js";
+import type { StoreUse } from "./place.js";
 import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure, hourEnd } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
@@ -87,15 +88,21 @@ function behind(pieces: readonly Uint8Array[], written: number): Uint8Array[] {
   return [];
 }
 
+/** How a file store is opened. */
+interface FileStoreOptions extends StoreUse {
+  /** What its failures say that they are of: payloads lie in files as evidence does. @default Evidence */
+  readonly contents?: "Evidence" | "Payloads";
+}
+
 /**
- * @param root absolute; made when it is not there, and from then on never again. Several processes may share it.
- * @param contents  what its failures say that they are of: payloads lie in files as evidence does
+ * @param root absolute; made when it is not there and not in use, and from then on never again. Several processes may
+ *   share it.
  */
-export function openFileEvidence(root: string, contents: "Evidence" | "Payloads" = "Evidence"): FileEvidenceStore {
-  makeFolderNow(root);
+export function openFileEvidence(root: string, options: FileStoreOptions = {}): FileEvidenceStore {
+  const { contents = "Evidence" } = options;
   const failure = (what: string, error: unknown): EvidenceStoreFailure =>
     new EvidenceStoreFailure(`${contents} could not be ${what}: ${errorCode(error) ?? "unknown"}.`, errorCode(error));
-  const mustBeThere = watchPlace(root);
+  const mustBeThere = watchPlace(root, options);
   const pathOf = (ref: EvidenceRef): string => (digestOf(ref), join(root, ref));
   /** Of the hour, the day, the month and the year. */
   const foldersOf = (hour: string): string[] => [

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 
 import type { Clock } from "../../base/clock.js";
 import { ConfigError } from "../../base/config.js";
+import type { StoreUse } from "./place.js";
 import type { EvidenceStore } from "./store.js";
 import { openFileEvidence } from "./store-file.js";
 import { openS3Evidence, parseS3Target } from "./store-s3.js";
@@ -12,7 +13,12 @@ import { openS3Evidence, parseS3Target } from "./store-s3.js";
  * DATA_DIR/evidence
  * @throws ConfigError
  */
-export function openEvidenceStore(text: string | undefined, dataDir: string, clock: Clock): EvidenceStore {
+export function openEvidenceStore(
+  text: string | undefined,
+  dataDir: string,
+  clock: Clock,
+  use: StoreUse = {},
+): EvidenceStore {
   if (text?.startsWith("s3:") === true) {
     const target = parseS3Target(text);
     if (target === undefined)
@@ -20,5 +26,5 @@ export function openEvidenceStore(text: string | undefined, dataDir: string, clo
     return openS3Evidence(target, clock);
   }
   const path = text?.replace(/^file:(?:\/\/(?=\/))?/, "") ?? "";
-  return openFileEvidence(path === "" ? join(dataDir, "evidence") : resolve(path));
+  return openFileEvidence(path === "" ? join(dataDir, "evidence") : resolve(path), use);
 }

@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
+import type { StoreUse } from "../evidence/place.js";
 import { evidenceRef } from "../evidence/store.js";
 import { openFileEvidence } from "../evidence/store-file.js";
 import type { Sql } from "../sql.js";
@@ -28,9 +29,9 @@ export interface PayloadStore {
 }
 
 /** @param text  PAYLOAD_STORE: `file:DIRECTORY`; several processes may share it */
-export function openPayloadStore(text: string, clock: Clock): PayloadStore {
+export function openPayloadStore(text: string, clock: Clock, use: StoreUse = {}): PayloadStore {
   const root = resolve(text.replace(/^file:(?:\/\/(?=\/))?/, ""));
-  const files = openFileEvidence(root, "Payloads");
+  const files = openFileEvidence(root, { ...use, contents: "Payloads" });
   // A draft is younger than its announcement, and must not outlive it; nobody writes one for half a day.
   const tidy = (object: string): Promise<void> => files.tidy(object, clock.now() - LIMITS.payload_announced_ms / 2);
   return {

@@ -74,7 +74,7 @@ export const evidenceVerifyCommand: Command = {
     const trust = trustIn(options.get("trust"));
     const config = loadConfig();
     return withDatabase(config, async ({ sql }) => {
-      const store = openEvidenceStore(config.EVIDENCE_STORE, config.DATA_DIR, systemClock);
+      const store = openEvidenceStore(config.EVIDENCE_STORE, config.DATA_DIR, systemClock, { isInUse: true });
       const archive = createEvidenceArchive({
         sql,
         store,

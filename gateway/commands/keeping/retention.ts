@@ -8,7 +8,7 @@ import { EvidenceStoreFailure } from "../../../engine/storage/evidence/store.js"
 import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
 
 import { signatureTasks } from "../../../validators/signature.js";
-import { movePayloads } from "../../../engine/storage/payloads/move.js";
+import { hasMovedPayloads, movePayloads } from "../../../engine/storage/payloads/move.js";
 import { openPayloadStore } from "../../../engine/storage/payloads/payload-store.js";
 import { openMasterKeys } from "../../start/data-dir.js";
 import { EXIT, parseArguments } from "../command.js";
@@ -31,7 +31,7 @@ export const retentionCommand: Command = {
     const dry = options.has("dry-run");
     const config = loadConfig();
     return withDatabase(config, async ({ sql }) => {
-      const store = openEvidenceStore(config.EVIDENCE_STORE, config.DATA_DIR, systemClock);
+      const store = openEvidenceStore(config.EVIDENCE_STORE, config.DATA_DIR, systemClock, { isInUse: true });
       const { sealer } = await openMasterKeys(sql, config);
       let bar: ReturnType<typeof progress> | undefined;
       try {
@@ -60,7 +60,8 @@ export const retentionCommand: Command = {
         for (const [table, count] of await sweepRows({ sql, clock: systemClock }, { dry }))
           if (count > 0) print(`${table}: ${count} ${verb}`);
         if (config.PAYLOAD_STORE !== undefined && !dry) {
-          const payloads = openPayloadStore(config.PAYLOAD_STORE, systemClock);
+          const isInUse = await hasMovedPayloads(sql);
+          const payloads = openPayloadStore(config.PAYLOAD_STORE, systemClock, { isInUse });
           const { moved, removed } = await movePayloads(sql, payloads, systemClock.now());
           print(`payloads: ${moved} moved to the payload store, ${removed} of its objects removed`);
         }

@@ -39,12 +39,12 @@ export function startArchive(
 
 /** Where payloads go that are old. @throws ConfigError when some have gone and nobody says where */
 export async function startPayloadStore({ config, clock }: Base, sql: Sql): Promise<PayloadStore | undefined> {
+  const isInUse = await hasMovedPayloads(sql);
   if (config.PAYLOAD_STORE === undefined) {
-    if (await hasMovedPayloads(sql))
-      throw new ConfigError(["PAYLOAD_STORE is missing: payloads of this database are in one."]);
+    if (isInUse) throw new ConfigError(["PAYLOAD_STORE is missing: payloads of this database are in one."]);
     return undefined;
   }
-  const store = openPayloadStore(config.PAYLOAD_STORE, clock);
+  const store = openPayloadStore(config.PAYLOAD_STORE, clock, { isInUse });
   usePayloadStore(sql, store);
   return store;
 }

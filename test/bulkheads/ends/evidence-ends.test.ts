@@ -3,7 +3,17 @@
  * been eleven years ago, signatures and all; then it is removed, broken off, spoiled and looked at.
  */
 import { randomUUID } from "node:crypto";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { spawnSync } from "node:child_process";
@@ -354,20 +364,43 @@ test("a tombstone that was changed, forged or taken away is found", async () => 
   expect(await faults()).toContain("gap");
 });
 
+const kurier = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+  spawnSync(process.execPath, [join(PROJECT, "gateway", "kurier.mjs"), ...args], {
+    encoding: "utf8",
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      ENVIRONMENT: "sandbox",
+      DATABASE_URL: engine.db.url,
+      DATA_DIR: engine.dataDir,
+      MASTER_KEY: MASTER_KEY.toString("base64"),
+      ...env,
+    },
+  });
+
+test.each([
+  ["takes its folder with it", "ENOENT", []],
+  ["leaves its empty mount point", "UNMOUNTED", ["evidence"]],
+])("commands beside a file system that %s end with 2, remove nothing and make nothing", async (_, code, left) => {
+  const above = mkdtempSync(join(tmpdir(), "kurier-unmounted-"));
+  for (const name of left) mkdirSync(join(above, name));
+  try {
+    for (const args of [
+      ["evidence", "verify"],
+      ["retention", "--despite-faults"],
+    ]) {
+      const { status, stderr } = kurier(args, { EVIDENCE_STORE: `file:${join(above, "evidence")}` });
+      expect([args, status, stderr]).toEqual([args, 2, `Evidence could not be read: ${code}.\n`]);
+    }
+    expect(readdirSync(above, { recursive: true })).toEqual(left);
+    expect(await allEntries()).toBe(kept.length);
+  } finally {
+    rmSync(above, { recursive: true, force: true });
+  }
+});
+
 test("kurier retention says what went and ends with 0; the next one finds nothing", () => {
-  const run = () =>
-    spawnSync(process.execPath, [join(PROJECT, "gateway", "kurier.mjs"), "retention"], {
-      encoding: "utf8",
-      env: {
-        PATH: process.env["PATH"] ?? "",
-        ENVIRONMENT: "sandbox",
-        DATABASE_URL: engine.db.url,
-        DATA_DIR: engine.dataDir,
-        MASTER_KEY: MASTER_KEY.toString("base64"),
-      },
-    });
-  const first = run();
+  const first = kurier(["retention"]);
   expect([first.stderr, first.status]).toEqual(["", 0]);
   expect(first.stdout).toMatch(/^evidence: [1-9]\d* entries proved and removed, [1-9]\d* objects gone$/m);
-  expect(run().stdout).toMatch(/^evidence: 0 entries proved and removed, 0 objects gone$/m);
+  expect(kurier(["retention"]).stdout).toMatch(/^evidence: 0 entries proved and removed, 0 objects gone$/m);
 });

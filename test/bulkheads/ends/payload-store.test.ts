@@ -2,6 +2,7 @@
  * Payloads leave Postgres for the payload store. Method: an engine with a store, a clock that is 91 days ahead for the move, and
  * every read of a payload before and after it.
  */
+import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,6 +23,7 @@ import { createSealer } from "../../../engine/storage/sealer.js";
 import type { Sealer } from "../../../engine/storage/sealer.js";
 import { accessToken, invoiceXml, sapi, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
 import type { Mailbox, TestEngine } from "../../support/engines/engine.js";
+import { PROJECT } from "../../support/engines/process.js";
 import { eventually } from "../../support/eventually.js";
 import { newDocumentRow } from "../../support/database/seed.js";
 import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
@@ -295,4 +297,28 @@ test("a store that takes nothing more gives back what is over: that is the room 
 
 test("an engine without the store does not start on a database whose payloads are in one", async () => {
   await expect(startTestEngine({ db: engine.db })).rejects.toThrow("PAYLOAD_STORE is missing");
+});
+
+test("beside a payload store whose file system is not there neither an engine nor kurier retention makes a folder in its place", async () => {
+  const above = mkdtempSync(join(tmpdir(), "kurier-unmounted-"));
+  const PAYLOAD_STORE = `file:${join(above, "payloads")}`;
+  try {
+    const beside = await startTestEngine({ db: engine.db, config: { PAYLOAD_STORE } });
+    await beside.stop();
+    const { status, stderr } = spawnSync(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "retention"], {
+      encoding: "utf8",
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        ENVIRONMENT: "sandbox",
+        DATABASE_URL: engine.db.url,
+        DATA_DIR: engine.dataDir,
+        MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+        PAYLOAD_STORE,
+      },
+    });
+    expect([status, stderr]).toEqual([0, ""]);
+    expect(readdirSync(above)).toEqual([]);
+  } finally {
+    rmSync(above, { recursive: true, force: true });
+  }
 });

@@ -294,6 +294,32 @@ describe("the file form, when its file system goes and comes", () => {
     await expect(store.get(firstRef, { offset: 0, length: 1 })).rejects.toBeInstanceOf(EvidenceMissing);
   });
 
+  test.each([
+    ["leaves its empty mount point", "UNMOUNTED", () => mkdirSync(root)],
+    ["takes the folder with it", "ENOENT", () => undefined],
+  ])("who opens a store in use beside a file system that %s finds it once it is back", async (_, code, leave) => {
+    await openFileEvidence(root).put(firstRef, first);
+    renameSync(root, join(above, "away"));
+    leave();
+    const store = openFileEvidence(root, { isInUse: true });
+    await expect(store.put(secondRef, second)).rejects.toMatchObject({ name: "EvidenceStoreFailure", code });
+    await expect(store.get(firstRef)).rejects.toMatchObject({ name: "EvidenceStoreFailure", code });
+    await expect(store.remove(firstRef, Infinity)).rejects.toMatchObject({ name: "EvidenceStoreFailure", code });
+    expect(existsSync(root) ? readdirSync(root) : []).toEqual([]);
+    rmSync(root, { recursive: true, force: true });
+    renameSync(join(above, "away"), root);
+    await store.put(secondRef, second);
+    expect([await store.get(firstRef), await store.get(secondRef)]).toEqual([first, second]);
+  });
+
+  test("a store in use that has lost its last object since it was opened takes the next", async () => {
+    await openFileEvidence(root).put(firstRef, first);
+    const store = openFileEvidence(root, { isInUse: true });
+    for (const name of readdirSync(root)) rmSync(join(root, name), { recursive: true });
+    await store.put(secondRef, second);
+    expect(await store.get(secondRef)).toEqual(second);
+  });
+
   test("what fails at a payload store is said of payloads, and not of evidence", async () => {
     const store = openPayloadStore(`file:${root}`, systemClock);
     // Kept, and not removed: some file systems give its number to the next folder.
