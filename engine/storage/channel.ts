@@ -103,7 +103,8 @@ export function openChannel(options: ChannelOptions): Channel {
       }),
     };
     current = mine;
-    mine.client.unsafe(`listen "${options.channel}"`).then(
+    // Who listens is idle by nature, whatever an operator has sessions ended for that are.
+    mine.client.unsafe(`set idle_session_timeout = 0; listen "${options.channel}"`).then(
       () => {
         if (current !== mine) return;
         subscribed = mine;
