@@ -68,25 +68,66 @@ const REASONS: Readonly<Record<string, Reason>> = {
   TLS_NOT_OFFERED: { words: "it offers no TLS, which DATABASE_URL asks for", passing: false },
 };
 
+/** What is said where a session is refused before it begins. */
+interface Refused {
+  /** What the text has; what it names is told, and nothing else of it. */
+  readonly said: RegExp;
+  readonly words: (named: string) => string;
+  /** In the place of what a text of another language does not name; without it such a text is not known here. */
+  readonly other?: string;
+  readonly passing?: true;
+}
+
+const NAMED_SETTING = /"(\w+)"/;
+
 /**
- * What a session is refused for before it begins, by SQLSTATE. A pooler has one code for all that it refuses, so that
- * its text decides; a server may say its own in any language. Of the text the setting's name is told alone.
+ * What a session is refused for before it begins, by SQLSTATE; inside of a session some of these codes are faults of
+ * ours. A pooler has one code for all that it refuses, so that its text decides; a server may say its own in any
+ * language.
  */
-const SETTINGS: Readonly<Record<string, readonly [text: RegExp, words: (setting: string) => string, other?: string]>> =
-  {
-    "42704": [/"(\w+)"/, (setting) => `it has no setting ${setting}, which DATABASE_URL asks for`, "of that name"],
-    "55P02": [
-      /"(\w+)"/,
-      (setting) => `DATABASE_URL asks for the setting ${setting}, which no connection may change`,
-      "that is fixed",
-    ],
-    "22023": [/"(\w+)"/, (setting) => `it does not take the value of ${setting} in DATABASE_URL`, "a setting"],
-    "08P01": [
-      /^unsupported startup parameter: (\w+)$/,
-      (setting) =>
+const REFUSED: Readonly<Record<string, readonly Refused[]>> = {
+  "42704": [
+    {
+      said: NAMED_SETTING,
+      words: (setting) => `it has no setting ${setting}, which DATABASE_URL asks for`,
+      other: "of that name",
+    },
+  ],
+  "55P02": [
+    {
+      said: NAMED_SETTING,
+      words: (setting) => `DATABASE_URL asks for the setting ${setting}, which no connection may change`,
+      other: "that is fixed",
+    },
+  ],
+  "22023": [
+    {
+      said: NAMED_SETTING,
+      words: (setting) => `it does not take the value of ${setting} in DATABASE_URL`,
+      other: "a setting",
+    },
+  ],
+  "0A000": [{ said: /\bUTF8\b/, words: () => "it has an encoding of which its server makes no UTF8" }],
+  "55000": [
+    { said: /(?:)/, words: () => "it takes no connections, as one that is closed or half dropped", passing: true },
+  ],
+  "08P01": [
+    {
+      said: /^unsupported startup parameter: (\w+)$/,
+      words: (setting) =>
         `the pooler before it does not take the setting ${setting}, see ignore_startup_parameters in docs/deploy.md`,
-    ],
-  };
+    },
+    { said: /^no such database: /, words: () => "the pooler before it has no database of the name in DATABASE_URL" },
+    {
+      said: /^database ".*" does not exist$/,
+      words: () => "there is no database of the name that the pooler asks for",
+    },
+    {
+      said: /^(?:no such user|(?:SASL|password) authentication failed)/,
+      words: () => "the pooler before it does not take the user or the password of DATABASE_URL",
+    },
+  ],
+};
 
 type Coded = Error & { readonly code: string };
 
@@ -100,11 +141,14 @@ function codedOf(error: unknown): Coded | undefined {
 const failureOf = (error: unknown): string | undefined =>
   error instanceof Refusal && error.reason === "TEMPORARY" ? error.extras.failure : undefined;
 
-/** The setting for which a session was refused, in words; undefined for any other error, as one inside of a session. */
-function settingRefused(error: Coded): Reason | undefined {
-  const [text, words, other] = isEnding(error) ? (SETTINGS[error.code] ?? []) : [];
-  const setting = text?.exec(error.message)?.[1] ?? other;
-  return setting === undefined || words === undefined ? undefined : { words: words(setting), passing: false };
+/** Why a session was refused, in words; undefined for any other error, as one inside of a session. */
+function refusedFor(error: Coded): Reason | undefined {
+  for (const { said, words, other, passing } of isEnding(error) ? (REFUSED[error.code] ?? []) : []) {
+    const found = said.exec(error.message);
+    const named = found === null ? other : (found[1] ?? "");
+    if (named !== undefined) return { words: words(named), ...(passing === true ? {} : { passing: false }) };
+  }
+  return undefined;
 }
 
 /** A fault of the database as a sentence; undefined for any other error, which is a bug or somebody else's. */
@@ -114,7 +158,7 @@ export function databaseErrorOf(error: unknown): DatabaseError | undefined {
   const coded = codedOf(error);
   if (coded !== undefined && isOfFile(coded)) return undefined;
   const code = coded?.code ?? failureOf(error) ?? "";
-  const refused = coded === undefined ? undefined : settingRefused(coded);
+  const refused = coded === undefined ? undefined : refusedFor(coded);
   const reason = refused ?? REASONS[code] ?? (isPassing(error) ? { words: "it is away or busy" } : undefined);
   if (reason === undefined) return undefined;
   const passing = reason.passing ?? true;

@@ -27,3 +27,40 @@ test("a setting that the server refuses at the door is the operator's fault in a
   });
   expect(databaseErrorOf(refused("ERROR", 'invalid value for parameter "statement_timeout": "abc"'))).toBeUndefined();
 });
+
+// As PostgreSQL 15 and PgBouncer 1.18 say it.
+test.each([
+  ["08P01", "no such database: nope", "the pooler before it has no database of the name in DATABASE_URL", false],
+  ["08P01", 'database "nowhere" does not exist', "there is no database of the name that the pooler asks for", false],
+  [
+    "08P01",
+    "SASL authentication failed",
+    "the pooler before it does not take the user or the password of DATABASE_URL",
+    false,
+  ],
+  [
+    "0A000",
+    "conversion between UTF8 and MULE_INTERNAL is not supported",
+    "it has an encoding of which its server makes no UTF8",
+    false,
+  ],
+  [
+    "55000",
+    'database "closed" is not currently accepting connections',
+    "it takes no connections, as one that is closed or half dropped",
+    true,
+  ],
+  ["08P01", "query_wait_timeout", "it is away or busy", true],
+])("a session that is refused with %s, %s, is told as what it is", (code, text, words, passing) => {
+  const error = Object.assign(new Error(text), { code, severity: "FATAL" });
+  const advice = passing ? "try again when it is there" : "correct it";
+  expect(databaseErrorOf(error)).toMatchObject({
+    message: `The database cannot be used: ${words} (${code}); ${advice}.`,
+    passing,
+  });
+});
+
+test("what a session is refused with is no fault of the database where a statement is", () => {
+  for (const code of ["0A000", "55000"])
+    expect(databaseErrorOf(Object.assign(new Error("UTF8"), { code, severity: "ERROR" }))).toBeUndefined();
+});
