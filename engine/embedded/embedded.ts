@@ -2,7 +2,8 @@
  * The zero-configuration default: one engine per data directory, with a Postgres and a JetStream server as its
  * children.
  */
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 import { errorCode } from "../base/errors.js";
@@ -81,12 +82,47 @@ const isMet = (error: unknown): boolean => ["EEXIST", "ENOENT"].includes(errorCo
 /** What a file system answers that has no second name for a file; the file itself could be written. */
 const WITHOUT_LINKS: readonly unknown[] = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
 
+/** What an operator is told of a folder whose file system has no second names; undefined for any other error. */
+const linklessError = (error: unknown, name: string): PathError | undefined =>
+  WITHOUT_LINKS.includes(errorCode(error))
+    ? new PathError(`${name} cannot be used: its file system makes no hard links.`, false, error)
+    : undefined;
+
 /** Why no lock could be made though nobody has one, for the operator; anything else as it was. */
 function unlockable(path: string, error: unknown): unknown {
   const name = `DATA_DIR ${path}`;
-  if (WITHOUT_LINKS.includes(errorCode(error)))
-    return new PathError(`${name} cannot be used: its file system makes no hard links.`, false, error);
-  return pathErrorOf(error, name) ?? error;
+  return linklessError(error, name) ?? pathErrorOf(error, name) ?? error;
+}
+
+/**
+ * Tries whether a file of a store can have a second name, by which it is shown whole or not at all: without, nothing
+ * could ever be stored. A store that is full or away now is one that may take it later, and is not looked at.
+ * @param name  what the operator calls the folder
+ * @throws PathError where its file system makes no hard links
+ */
+export function mustMakeLinks(folder: string, name: string): void {
+  const draft = join(folder, `.${randomUUID()}`);
+  const second = `${draft}.link`;
+  try {
+    writeFileSync(draft, "", { mode: 0o600 });
+    linkSync(draft, second);
+  } catch (error) {
+    const fault = existsSync(draft) ? linklessError(error, `${name} ${folder}`) : undefined;
+    if (fault !== undefined) throw fault;
+  } finally {
+    removeQuietly([second, draft]);
+  }
+}
+
+/** Takes files away that nobody needs; a store that is away keeps them until somebody looks. */
+function removeQuietly(files: readonly string[]): void {
+  for (const file of files) {
+    try {
+      rmSync(file, { force: true });
+    } catch {
+      // The store went away meanwhile.
+    }
+  }
 }
 
 /**

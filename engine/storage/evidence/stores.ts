@@ -25,6 +25,15 @@ export function openEvidenceStore(
       throw new ConfigError(["EVIDENCE_STORE must be s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION."]);
     return openS3Evidence(target, clock);
   }
-  const path = text?.replace(/^file:(?:\/\/(?=\/))?/, "") ?? "";
-  return openFileEvidence(path === "" ? join(dataDir, "evidence") : resolve(path), use);
+  return openFileEvidence(fileStoreFolder(text, dataDir), use);
 }
+
+/** The folder of a store that is one: `file:DIRECTORY`, or DATA_DIR/evidence. */
+function fileStoreFolder(text: string | undefined, dataDir: string): string {
+  const path = text?.replace(/^file:(?:\/\/(?=\/))?/, "") ?? "";
+  return path === "" ? join(dataDir, "evidence") : resolve(path);
+}
+
+/** The folder in which evidence is kept; undefined where it goes to a bucket. */
+export const evidenceFolder = (text: string | undefined, dataDir: string): string | undefined =>
+  text?.startsWith("s3:") === true ? undefined : fileStoreFolder(text, dataDir);

@@ -3,10 +3,11 @@ import { ConfigError } from "../../../engine/base/config.js";
 import { temporary } from "../../../engine/base/errors.js";
 import { errorFields, oncePerSecond } from "../../../engine/base/log.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { mustMakeLinks } from "../../../engine/embedded/embedded.js";
 import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.js";
 import type { EvidenceArchive } from "../../../engine/storage/evidence/archive.js";
 import { createEvidenceCounts } from "../../../engine/storage/evidence/counted.js";
-import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
+import { evidenceFolder, openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
 import { openCounting } from "../../../engine/storage/reporting.js";
 import { hasMovedPayloads } from "../../../engine/storage/payloads/move.js";
 import { openPayloadStore, usePayloadStore } from "../../../engine/storage/payloads/payload-store.js";
@@ -24,13 +25,18 @@ export function startCounting({ stack }: Base, { url }: Database): Sql {
   return countSql;
 }
 
-/** The evidence of this node, which is written to its end before the database is left. */
+/**
+ * The evidence of this node, which is written to its end before the database is left.
+ * @throws PathError where the file system of EVIDENCE_STORE cannot take any
+ */
 export function startArchive(
   { config, clock, metrics, stack, dataDir }: Base,
   sql: Sql,
   sealer: Sealer,
 ): EvidenceArchive {
   const store = openEvidenceStore(config.EVIDENCE_STORE, dataDir, clock);
+  const folder = evidenceFolder(config.EVIDENCE_STORE, dataDir);
+  if (folder !== undefined) mustMakeLinks(folder, "EVIDENCE_STORE");
   const counts = createEvidenceCounts({ metrics, clock });
   const archive = createEvidenceArchive({ sql, store, sealer, clock, counts });
   stack.add("evidence", () => archive.stop());

@@ -1,5 +1,5 @@
 /** What an evidence store promises, asked of the file form and of the S3 form over real HTTP. */
-import {
+import fs, {
   chmodSync,
   cpSync,
   existsSync,
@@ -34,6 +34,8 @@ import {
 } from "../../../engine/storage/evidence/store.js";
 import type { EvidenceStore } from "../../../engine/storage/evidence/store.js";
 import { openPayloadStore } from "../../../engine/storage/payloads/payload-store.js";
+import { freshDatabase } from "../../support/database/postgres.js";
+import { startTestEngine } from "../../support/engines/engine.js";
 import { startS3 } from "../../support/network/s3.js";
 import type { S3Imitation } from "../../support/network/s3.js";
 import { watchSyncs } from "../../support/syncs.js";
@@ -342,6 +344,35 @@ describe("the file form, when its file system goes and comes", () => {
     expect(await store.get(evidenceRef(first, LATER))).toEqual(first);
   });
 });
+
+test.each(["EPERM", "ENOTSUP", "ENOSYS"])(
+  "an engine whose evidence would lie where no hard links are made (%s) does not start, says so and leaves nothing there",
+  async (code) => {
+    const folder = mkdtempSync(join(tmpdir(), "kurier-linkless-"));
+    const db = await freshDatabase();
+    const { linkSync } = fs;
+    vi.spyOn(fs, "linkSync").mockImplementation((existing, path) => {
+      if (!String(existing).startsWith(folder)) {
+        linkSync(existing, path);
+        return;
+      }
+      throw Object.assign(new Error(code), { code, syscall: "link", path: existing });
+    });
+    syncBuiltinESMExports();
+    try {
+      await expect(startTestEngine({ db, config: { EVIDENCE_STORE: `file:${folder}` } })).rejects.toMatchObject({
+        message: `EVIDENCE_STORE ${folder} cannot be used: its file system makes no hard links.`,
+        passing: false,
+      });
+      expect(readdirSync(folder)).toEqual([]);
+    } finally {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+      await db.drop();
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
 
 describe("the file form, when the power may fail at any moment", () => {
   let root: string;
