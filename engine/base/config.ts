@@ -37,6 +37,7 @@ import {
   webhookSecret,
 } from "./config/values.js";
 import type { Email } from "./ids.js";
+import { threadsFor } from "./memory/budgets.js";
 import { LOG_LEVELS } from "./log.js";
 import type { LogLevel } from "./log.js";
 
@@ -247,10 +248,10 @@ export const VARIABLES = {
     undefined,
   ),
   VALIDATOR_THREADS: row<number>(
-    "cores - 1, at least 1",
+    "cores - 1, at most one for each 256 MiB of memory, at least 1",
     "Threads that validate and sign.",
     count,
-    Math.max(1, availableParallelism() - 1),
+    threadsFor(availableParallelism()),
   ),
   RULES_DIR: row<string | undefined>(
     "(built-in rules)",

@@ -135,6 +135,11 @@ export const RUNNING_LIMITS = {
   postgres_version_min: 150_000,
 
   // Workers
+  /**
+   * Memory of the machine or the container for each thread for small documents, where nobody says how many there are:
+   * one has 24 MB before its first document, and up to 256 MB of heap. Ours: D-517.
+   */
+  validator_thread_memory_bytes: 256 * MiB,
   /** Documents waiting for a validator thread; beyond, sends are answered 503. */
   validator_queue_max: 2_048,
   validator_queue_bytes_max: 256 * MiB,

@@ -40,3 +40,7 @@ export const budgets = (machine: Machine = THIS_MACHINE): Budgets =>
   Object.fromEntries(
     (Object.keys(HEAP_SHARES) as (keyof Budgets)[]).map((name) => [name, budget(name, machine)]),
   ) as Budgets;
+
+/** Threads that validate and sign, where nobody says how many: a container may have few octets on many processors. */
+export const threadsFor = (cores: number, { memory_bytes }: Pick<Machine, "memory_bytes"> = THIS_MACHINE): number =>
+  Math.max(1, Math.min(cores - 1, Math.floor(memory_bytes / LIMITS.validator_thread_memory_bytes)));

@@ -11,7 +11,7 @@ import { z } from "zod";
 import { parseFirmId, parseKeyId } from "../../../engine/base/ids.js";
 import type { ParticipantId } from "../../../engine/base/ids.js";
 import { HEAP_SHARES, LIMITS } from "../../../engine/base/limits.js";
-import { budgets } from "../../../engine/base/memory/budgets.js";
+import { budgets, threadsFor } from "../../../engine/base/memory/budgets.js";
 import { createOctets } from "../../../engine/base/memory/octets.js";
 import type { Taken } from "../../../engine/base/memory/octets.js";
 import type { InboundPorts } from "../../../engine/documents/inbound/arrivals.js";
@@ -31,6 +31,19 @@ const MB = 1_000_000;
 const GiB = 1024 ** 3;
 
 describe("budgets", () => {
+  test.each([
+    [2, 24 * GiB, 1],
+    [8, 16 * GiB, 7],
+    [1, GiB / 4, 1],
+    [64, GiB, 4],
+    [64, GiB / 8, 1],
+  ])(
+    "%i processors with %i octets of memory have %i threads, since each takes memory before its first document",
+    (cores, memory_bytes, threads) => {
+      expect(threadsFor(cores, { memory_bytes })).toBe(threads);
+    },
+  );
+
   test("a machine with ample memory has the bounds of LIMITS", () => {
     const all = budgets({ heap_bytes: 4 * GiB, memory_bytes: 16 * GiB });
     for (const name of Object.keys(HEAP_SHARES) as (keyof typeof HEAP_SHARES)[]) expect(all[name]).toBe(LIMITS[name]);
