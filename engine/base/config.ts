@@ -114,11 +114,13 @@ export const VARIABLES = {
     migrateMode,
     undefined,
   ),
-  NATS_URL: row<string | undefined>(
-    "",
-    "Comma-separated NATS servers; `embedded` forces the Postgres stream; empty starts nats-server when it is on PATH.",
-    natsServers,
-    undefined,
+  NATS_URL: secret(
+    row<string | undefined>(
+      "",
+      "Comma-separated NATS servers; `embedded` forces the Postgres stream; empty starts nats-server when it is on PATH.",
+      natsServers,
+      undefined,
+    ),
   ),
   ENVIRONMENT: row<Environment>(
     "sandbox",

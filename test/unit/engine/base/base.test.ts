@@ -106,6 +106,11 @@ describe("configuration", () => {
   test("a secret may come from a file", () => {
     expect(mistakes({ MASTER_KEY_FILE: "/nonexistent/key" })).toHaveLength(1);
   });
+  test("the servers of NATS, whose addresses hold a password, may come from a file", () => {
+    const file = join(mkdtempSync(join(tmpdir(), "kurier-nats-")), "url");
+    writeFileSync(file, "nats://kurier:secret@nats-1:4222,nats://nats-2:4222\n");
+    expect(loadConfig({ NATS_URL_FILE: file }).NATS_URL).toBe("nats://kurier:secret@nats-1:4222,nats://nats-2:4222");
+  });
   test("what is no secret has no form in a file, and whoever gives it one is told", () => {
     for (const name of [
       "AS4_KEYSTORE_FILE",
