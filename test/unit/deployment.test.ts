@@ -1,12 +1,16 @@
 /** What deploys Kurier agrees with what Kurier is: variables that exist, paths that are packed, nobody who is root. */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 
 import { AS_NPM_START } from "../../bench/engine.js";
+import { loadConfig } from "../../engine/base/config.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { METRICS } from "../../engine/base/metrics.js";
 import { ROOT } from "../support/sources.js";
 
@@ -184,9 +188,37 @@ const values = parse(read("deploy/helm/kurier/values.yaml")) as {
   readonly disruption: { readonly maxUnavailable: number };
 };
 
+interface Schema {
+  readonly type?: unknown;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: unknown;
+}
+
+/** Names of values, each behind those above it, and how the schema says that it has no others. */
+const namesIn = (schema: Schema, above = ""): readonly string[] =>
+  Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => [
+    `${above}${name}${inner.properties !== undefined && inner.additionalProperties !== false ? " takes any name" : ""}`,
+    ...namesIn(inner, `${above}${name}.`),
+  ]);
+
+test("the chart takes the values that it has and no others, so that a misspelt one is told", () => {
+  const schema = JSON.parse(read("deploy/helm/kurier/values.schema.json")) as Schema;
+  const known = namesIn(schema);
+  /** Of the values, as deep as the schema names any. */
+  const named = (value: unknown, above = ""): readonly string[] =>
+    Object.entries(value as Readonly<Record<string, unknown>>).flatMap(([name, inner]) => [
+      `${above}${name}`,
+      ...(known.some((one) => one.startsWith(`${above}${name}.`)) ? named(inner, `${above}${name}.`) : []),
+    ]);
+  expect(schema.additionalProperties).toBe(false);
+  // Helm gives each chart an empty one of these.
+  expect(known.filter((name) => name !== "global").toSorted()).toEqual([...named(values)].toSorted());
+});
+
 test("pods of the chart are nobody's root, write to volumes alone, gain no rights and call no system but the usual", () => {
   expect(defined("kurier.podSecurity")).toEqual({
     ...{ runAsNonRoot: true, runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000 },
+    fsGroupChangePolicy: "OnRootMismatch",
     seccompProfile: { type: "RuntimeDefault" },
   });
   expect(defined("kurier.containerSecurity")).toEqual({
@@ -217,6 +249,52 @@ test("the migration has the variables and volumes of a node, but for the claim o
     expect(values).toHaveProperty(more, []);
   }
   expect(template("migration")).not.toContain("evidence");
+});
+
+test("pods of the chart are told of no service, since one named admin would take the operators' port", () => {
+  expect(() => loadConfig({ ADMIN_PORT: "tcp://10.0.0.7:80" })).toThrow(/^ADMIN_PORT /);
+  for (const name of ["deployment", "migration"]) expect(template(name)).toMatch(/^ {6}enableServiceLinks: false$/m);
+});
+
+test("pods of the chart ask for processor and memory, so that a quota lets the migration start, too", () => {
+  for (const name of ["deployment", "migration"])
+    expect(template(name)).toMatch(/^ {10}resources: \{\{- toYaml \.Values\.nodes\.resources \| nindent 12 \}\}$/m);
+});
+
+test("the guide and the chart have a proxy take the largest body that the engine takes", () => {
+  const largest = `${Math.max(LIMITS.as4_body_bytes_max, LIMITS.request_body_bytes_max) / 2 ** 20}m`;
+  expect(read("docs/deploy.md")).toContain(`\`client_max_body_size ${largest}\``);
+  expect(read("deploy/helm/kurier/values.yaml")).toContain(`proxy-body-size: ${largest}\n`);
+});
+
+test("the image that a release pushes is the one that the chart of that release asks for", () => {
+  const chart = parse(read("deploy/helm/kurier/Chart.yaml")) as Readonly<Record<string, unknown>>;
+  expect(chart).toMatchObject({ version, appVersion: version });
+  expect(helpers).toContain("{{ .Values.image.tag | default .Chart.AppVersion }}");
+  // The tag of the sources is the version behind a v.
+  const pushed = [...read(".github/workflows/release.yml").matchAll(/ghcr\.io\/[^:]+:(\S+?)"/g)].map(([, tag]) => tag);
+  expect(pushed).toEqual(["${GITHUB_REF_NAME#v}", "${GITHUB_REF_NAME#v}"]);
+});
+
+test("the image is well while its operators' listener answers, whatever port that has", async () => {
+  const [, command = "[]"] = /^HEALTHCHECK [^]*?CMD (.*)$/m.exec(dockerfile) ?? [];
+  const [, ...args] = JSON.parse(command) as readonly string[];
+  let status = 200;
+  const server = createServer((request, response) => {
+    response.writeHead(request.url === "/livez" ? status : 404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const ask = (): Promise<number | null> => {
+    const child = spawn(process.execPath, args, { env: { ADMIN_PORT: String(port) } });
+    return new Promise((resolve) => child.once("exit", resolve));
+  };
+  const codes = [await ask()];
+  status = 503;
+  codes.push(await ask());
+  await new Promise((resolve) => server.close(resolve));
+  codes.push(await ask());
+  expect(codes).toEqual([0, 1, 1]);
 });
 
 test("who stops a container gives it as long as the chart does", () => {
@@ -252,8 +330,9 @@ test("pods that the Prometheus operator finds are scraped under the job that ale
 test("the operators' port is open to whom the policy names, and no service offers it", () => {
   expect(values.networkPolicy.enabled).toBe(true);
   expect(values.networkPolicy.metricsFrom.length).toBeGreaterThan(0);
+  // Under an empty list of peers everybody may call.
   expect(template("network-policy")).toMatch(
-    /- ports: \[\{ port: admin \}\]\n\s+from: \{\{- toYaml \.Values\.networkPolicy\.metricsFrom /,
+    /\{\{- with \.Values\.networkPolicy\.metricsFrom \}\}\n.*\n\s+- ports: \[\{ port: admin \}\]\n\s+from: \{\{- toYaml \. .*\n\s+\{\{- end \}\}/,
   );
   expect(template("service")).not.toMatch(/port: admin|targetPort: admin|9090/);
 });
