@@ -8,8 +8,8 @@ import { makeFolderNow } from "../../base/files/durable.js";
 /** What is known of a store before it is opened. */
 export interface StoreUse {
   /**
-   * Whether something lies in it by what the database says: a folder that is empty, or not there, is not the store then,
-   * and none is made.
+   * Whether something lies in it by what the database says: a folder that is empty, or not there, is not the store
+   * then, and none is made.
    * @default false
    */
   readonly isInUse?: boolean;

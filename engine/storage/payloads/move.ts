@@ -76,7 +76,8 @@ async function tidyAnnounced(sql: Sql, store: PayloadStore, now: Instant): Promi
   const before = isoInstant(now - LIMITS.payload_announced_ms);
   const rows = await sql<{ readonly object: string }[]>`
     select a.object from payload_announced as a
-    where a.announced_at < ${before}::timestamptz and exists (select 1 from payload_moved as m where m.object = a.object)
+    where a.announced_at < ${before}::timestamptz
+      and exists (select 1 from payload_moved as m where m.object = a.object)
     order by a.object limit ${LIMITS.sweep_batch}`;
   const objects = rows.map(({ object }) => object);
   for (const object of objects) await store.tidy(object);

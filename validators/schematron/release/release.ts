@@ -39,7 +39,7 @@ export function readRelease(source: string): ReleaseFile[] {
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** @throws ReleaseError where nothing is, also behind a file: asked not to throw, Node.js 24 alone is silent about that */
+/** @throws ReleaseError where nothing is, also behind a file, about which Node.js 24 alone is silent if asked to be */
 function isFolder(source: string): boolean {
   try {
     return statSync(source).isDirectory();
