@@ -1,5 +1,7 @@
 /** A file or a folder that the engine needs and cannot use, as the operator reads it. */
 
+import { errorCode } from "../base/errors.js";
+
 /** A path cannot be used; the message is one sentence for the operator. */
 export class PathError extends Error {
   override readonly name = "PathError";
@@ -32,6 +34,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   ENOSPC: { words: "its disk is full", passing: true },
   EDQUOT: { words: "its disk is full for this user", passing: true },
   EIO: { words: "its disk fails", passing: true },
+  ESTALE: { words: "its file server knows it no more", passing: true },
+  ENOTCONN: { words: "its file system is gone", passing: true },
   EFBIG: { words: "this process may not make files as large as are needed" },
   EMFILE: { words: "this process has too many files open", passing: true },
   ENFILE: { words: "this machine has too many files open", passing: true },
@@ -43,7 +47,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
  */
 export function pathErrorOf(error: unknown, name?: string): PathError | undefined {
   if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return undefined;
-  const fault = FAULTS[String(error.code)];
+  const fault = FAULTS[errorCode(error) ?? ""];
   // The system says of a folder that is read as a file only that it is one.
   const nameless = error.code === "EISDIR" ? "A file that is needed" : undefined;
   const shown = name ?? ("path" in error && typeof error.path === "string" ? error.path : nameless);
