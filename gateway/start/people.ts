@@ -17,6 +17,7 @@ import type { OAuth } from "../../engine/identity/people/oauth.js";
 import { createPeople } from "../../engine/identity/people/people.js";
 import type { People } from "../../engine/identity/people/people.js";
 import type { Sql } from "../../engine/storage/sql.js";
+import { createPresses } from "../web/pages/presses.js";
 import { createVisitors } from "../web/pages/visitor.js";
 import type { PageSettings } from "../web/pages/desk.js";
 import type { Base } from "./infrastructure.js";
@@ -66,7 +67,12 @@ export function startPeople(
     mayReceive: createReceiving(sql),
     pfsSecret: config.PFS_WEBHOOK_SECRET,
     securityContact: config.SECURITY_CONTACT,
-    pages: { visitors: createVisitors(publicUrl), isSandbox: environment === "sandbox", publicUrl },
+    pages: {
+      visitors: createVisitors(publicUrl),
+      isSandbox: environment === "sandbox",
+      publicUrl,
+      presses: createPresses(clock),
+    },
     people: peopleThroughActors(actors, createPeople({ sql, clock, mailer })),
     oauth: oauthThroughActors(actors, createOAuth({ sql, clock, environment, publicUrl, identity })),
   };

@@ -157,6 +157,9 @@ export const IDENTITY_LIMITS = {
   rate_forms: 60,
   form_bytes_max: 32 * KiB,
   rate_sign_in: 20,
+  /** A form that signs in or out and comes again so soon is the same press; presses that are known. Ours. */
+  press_again_ms: 10 * SECOND_MS,
+  presses_known_max: 4_096,
   /** Letters that leave at once; more are dropped and logged. What a mail server may take to answer. Ours. */
   mails_under_way_max: 64,
   mail_timeout_ms: 20 * SECOND_MS,

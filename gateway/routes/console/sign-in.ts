@@ -12,6 +12,8 @@ import { consolePage } from "../../web/console/frame.js";
 import type { ConsoleReply } from "../../web/console/frame.js";
 import { html } from "../../web/pages/html.js";
 import { FORM_TOKEN_FIELD, formToken } from "../../web/pages/page.js";
+import { pressOf } from "../../web/pages/presses.js";
+import type { Presses } from "../../web/pages/presses.js";
 
 interface ConsoleSignInPorts {
   /** Whether this is the operators' token; compares in constant time. */
@@ -21,6 +23,7 @@ interface ConsoleSignInPorts {
   signedIn(session: string, from: { readonly address: string; readonly userAgent: string | null }): Promise<void>;
   /** Tells the log who tries. */
   refused(address: string): void;
+  readonly presses: Presses<ConsoleReply>;
 }
 
 interface Request {
@@ -81,16 +84,18 @@ const sessionRows = (ports: ConsoleSignInPorts): readonly Route[] => [
     rate: "sign_in",
     errors: ["FORM_FOREIGN", "TEMPORARY"],
     request: form({ token: z.string().max(LIMITS.console_token_chars_max).default("") }),
-    handler: async (request) => {
+    handler: (request) => {
       const { body } = request;
-      requireConsoleForm(request, body[FORM_TOKEN_FIELD]);
-      if (!ports.isAdminToken(body.token.trim())) {
-        ports.refused(request.address);
-        return signInPage(request, "That is not the operators' token.");
-      }
-      const { token, id } = await ports.sessions.open();
-      await ports.signedIn(id, { address: request.address, userAgent: request.header("user-agent") ?? null });
-      return consoleLeadsTo(CONSOLE_PATH, consoleCookie(request, token));
+      return ports.presses.once(pressOf(consoleTokens, request, "sign-in", [body.token]), async () => {
+        requireConsoleForm(request, body[FORM_TOKEN_FIELD]);
+        if (!ports.isAdminToken(body.token.trim())) {
+          ports.refused(request.address);
+          return signInPage(request, "That is not the operators' token.");
+        }
+        const { token, id } = await ports.sessions.open();
+        await ports.signedIn(id, { address: request.address, userAgent: request.header("user-agent") ?? null });
+        return consoleLeadsTo(CONSOLE_PATH, consoleCookie(request, token));
+      });
     },
   }),
   route({
@@ -102,10 +107,11 @@ const sessionRows = (ports: ConsoleSignInPorts): readonly Route[] => [
     rate: "forms",
     errors: ["FORM_FOREIGN", "TEMPORARY"],
     request: form({}),
-    handler: async (request) => {
-      await ports.sessions.end(requireConsoleForm(request, request.body[FORM_TOKEN_FIELD]));
-      return toSignIn(consoleCookie(request, consoleTokens.newToken()));
-    },
+    handler: (request) =>
+      ports.presses.once(pressOf(consoleTokens, request, "sign-out"), async () => {
+        await ports.sessions.end(requireConsoleForm(request, request.body[FORM_TOKEN_FIELD]));
+        return toSignIn(consoleCookie(request, consoleTokens.newToken()));
+      }),
   }),
 ];
 

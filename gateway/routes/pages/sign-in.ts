@@ -11,6 +11,7 @@ import type { Desk, PageSettings } from "../../web/pages/desk.js";
 import { html } from "../../web/pages/html.js";
 import { FORM_TOKEN_FIELD, formToken } from "../../web/pages/page.js";
 import type { PageReply } from "../../web/pages/page.js";
+import { pressOf } from "../../web/pages/presses.js";
 import { nextOf } from "../../web/pages/visitor.js";
 
 interface SignInPorts extends PageSettings {
@@ -86,7 +87,7 @@ function codePage(desk: Desk, settings: PageSettings, at: string, wrong?: string
 const queryOf = (at: string): string => (at === "/account" ? "" : `?next=${encodeURIComponent(at)}`);
 
 function addressRows(ports: SignInPorts): readonly Route[] {
-  const { visitors, people, publicUrl } = ports;
+  const { visitors, people, presses, publicUrl } = ports;
   /** Writes the letter in the language of the page on which the code is entered. */
   const start = async (desk: Desk, asker: Omit<CodeRequest, "letter">): Promise<void> =>
     people.startSignIn({
@@ -115,16 +116,18 @@ function addressRows(ports: SignInPorts): readonly Route[] {
       rate: "sign_in",
       errors: ["FORM_FOREIGN", "TEMPORARY"],
       request: form({ email: z.string().max(1_000).default(""), next }),
-      handler: async (request) => {
+      handler: (request) => {
         const { body } = request;
-        requireOwnForm(ports, request, body[FORM_TOKEN_FIELD]);
-        const desk = deskFor(ports, request, undefined);
-        const email = parseEmail(body.email);
-        const at = nextOf(body.next);
-        if (email === undefined) return addressPage(desk, ports, at, desk.words("sign_in_email_wrong"));
-        const visit = visitors.newToken();
-        await start(desk, { email, visit, address: request.address });
-        return seeOther(`/sign-in/code${queryOf(at)}`, visitors.cookie(visit));
+        return presses.once(pressOf(visitors, request, "/sign-in", [body.email, body.next]), async () => {
+          requireOwnForm(ports, request, body[FORM_TOKEN_FIELD]);
+          const desk = deskFor(ports, request, undefined);
+          const email = parseEmail(body.email);
+          const at = nextOf(body.next);
+          if (email === undefined) return addressPage(desk, ports, at, desk.words("sign_in_email_wrong"));
+          const visit = visitors.newToken();
+          await start(desk, { email, visit, address: request.address });
+          return seeOther(`/sign-in/code${queryOf(at)}`, visitors.cookie(visit));
+        });
       },
     }),
   ];
@@ -149,18 +152,20 @@ const codeRows = (ports: SignInPorts): readonly Route[] => [
     rate: "sign_in",
     errors: ["FORM_FOREIGN", "TEMPORARY"],
     request: form({ code: z.string().max(100).default(""), next }),
-    handler: async (request) => {
+    handler: (request) => {
       const { body } = request;
-      const visit = requireOwnForm(ports, request, body[FORM_TOKEN_FIELD]);
-      const desk = deskFor(ports, request, undefined);
-      const at = nextOf(body.next);
-      const { outcome, session } = await ports.people.finishSignIn({
-        visit,
-        address: request.address,
-        code: body.code.replace(/\s/g, ""),
+      return ports.presses.once(pressOf(ports.visitors, request, "/sign-in/code", [body.code, body.next]), async () => {
+        const visit = requireOwnForm(ports, request, body[FORM_TOKEN_FIELD]);
+        const desk = deskFor(ports, request, undefined);
+        const at = nextOf(body.next);
+        const { outcome, session } = await ports.people.finishSignIn({
+          visit,
+          address: request.address,
+          code: body.code.replace(/\s/g, ""),
+        });
+        if (session !== undefined) return seeOther(at, ports.visitors.cookie(session));
+        return codePage(desk, ports, at, desk.words(outcome === "wrong" ? "code_wrong" : "code_used_up"));
       });
-      if (session !== undefined) return seeOther(at, ports.visitors.cookie(session));
-      return codePage(desk, ports, at, desk.words(outcome === "wrong" ? "code_wrong" : "code_used_up"));
     },
   }),
 ];
@@ -212,12 +217,11 @@ const accountRows = (ports: SignInPorts): readonly Route[] => [
     rate: "forms",
     errors: ["FORM_FOREIGN", "TEMPORARY"],
     request: form({}),
-    handler: async (request) => {
-      const { body } = request;
-      const token = requireOwnForm(ports, request, body[FORM_TOKEN_FIELD]);
-      await ports.people.signOut(token);
-      return seeOther("/", ports.visitors.cookie(ports.visitors.newToken()));
-    },
+    handler: (request) =>
+      ports.presses.once(pressOf(ports.visitors, request, "/sign-out"), async () => {
+        await ports.people.signOut(requireOwnForm(ports, request, request.body[FORM_TOKEN_FIELD]));
+        return seeOther("/", ports.visitors.cookie(ports.visitors.newToken()));
+      }),
   }),
 ];
 

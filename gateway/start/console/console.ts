@@ -9,6 +9,7 @@ import { consoleDocumentRoutes } from "../../routes/console/documents.js";
 import { consolePagesRoutes } from "../../routes/console/pages.js";
 import { consoleOverviewRoutes } from "../../routes/console/overview.js";
 import { consoleSignInRoutes } from "../../routes/console/sign-in.js";
+import { createPresses } from "../../web/pages/presses.js";
 import type { Base } from "../infrastructure.js";
 import type { Work } from "../work/work.js";
 import { consoleActions } from "./actions.js";
@@ -42,6 +43,7 @@ export function consoleRows(
     ...consoleSignInRoutes({
       isAdminToken,
       sessions,
+      presses: createPresses(clock),
       signedIn: async (id, from) => {
         const entry = { targetType: "session", targetId: id, reason: null, refusal: null };
         await operators.note(operatorActor(id, from), { ...entry, event: "operator.signed_in" });

@@ -8,6 +8,7 @@ import { languageOf } from "./languages.js";
 import type { Language } from "./languages.js";
 import { formToken, page, pageHeaders } from "./page.js";
 import type { PageContent, PageReply } from "./page.js";
+import type { Presses } from "./presses.js";
 import { wordsOf } from "./texts.js";
 import type { Words } from "./texts.js";
 import type { Visitors } from "./visitor.js";
@@ -18,6 +19,7 @@ export interface PageSettings {
   readonly isSandbox: boolean;
   /** Base of links that leave this process, such as those in letters. */
   readonly publicUrl: string;
+  readonly presses: Presses<PageReply | ReturnType<typeof seeOther>>;
 }
 
 /** What a page reads of a request. */

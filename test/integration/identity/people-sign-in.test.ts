@@ -13,6 +13,7 @@ import { fakeClock } from "../../support/fake-clock.js";
 import type { FakeClock } from "../../support/fake-clock.js";
 import { serverForms } from "../../support/engines/gateway.js";
 import { codeFor, codesSent, formOf, lettersIn, signIn, Visitor } from "../../support/callers/visitor.js";
+import type { PageAnswer, PageForm } from "../../support/callers/visitor.js";
 
 describe.each(serverForms)("the %s form", (form) => {
   let running: TestEngine;
@@ -116,6 +117,69 @@ describe.each(serverForms)("the %s form", (form) => {
       }),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([303, 400, 400, 400]);
+  });
+
+  test.each([
+    ["before the first press is answered", false],
+    ["when the browser has the answer to the first press", true],
+  ])(
+    "buttons that are pressed again %s send one letter, open one session and show nothing that went wrong",
+    async (_when, isLate) => {
+      clock.advance(LIMITS.sign_in_window_ms);
+      const reader = visitor();
+      const twice = async (form: PageForm, fields: Readonly<Record<string, string>> = {}): Promise<PageAnswer[]> => {
+        const { cookie } = reader;
+        const first = reader.submit(form, fields);
+        if (isLate) await first;
+        else reader.cookie = cookie;
+        const second = reader.submit(form, fields);
+        return [await first, await second];
+      };
+      const before = codesSent(mail, owner);
+      const asked = await twice(formOf(await reader.get("/sign-in"), "/sign-in"), { email: owner });
+      expect(asked.map(({ status, location }) => [status, location])).toEqual(
+        Array.from({ length: 2 }, () => [303, "/sign-in/code"]),
+      );
+      const code = await codeFor(mail, owner, before);
+      const entered = await twice(formOf(await reader.get("/sign-in/code"), "/sign-in/code"), { code });
+      expect(entered.map(({ status, location }) => [status, location])).toEqual(
+        Array.from({ length: 2 }, () => [303, "/account"]),
+      );
+      expect(new Set(entered.map(({ headers }) => headers.get("set-cookie"))).size).toBe(1);
+      const account = await reader.get("/account");
+      expect(account.text).toContain(owner);
+      const left = await twice(formOf(account, "/sign-out"));
+      expect(left.map(({ status, location }) => [status, location])).toEqual([
+        [303, "/"],
+        [303, "/"],
+      ]);
+      expect(codesSent(mail, owner)).toBe(before + 1);
+    },
+  );
+
+  test("a press is the same for ten seconds, from the same address and browser; a wrong code is judged each time", async () => {
+    clock.advance(LIMITS.sign_in_window_ms);
+    const place = { "x-forwarded-for": "198.51.100.251" };
+    const reader = visitor(place);
+    const before = codesSent(mail, owner);
+    const sent = await reader.submit(formOf(await reader.get("/sign-in"), "/sign-in"), { email: owner });
+    const code = await codeFor(mail, owner, before);
+    const form = formOf(await reader.get(sent.location), "/sign-in/code");
+    const { cookie } = reader;
+    const wrong = code === "000000" ? "111111" : "000000";
+    for (const _ of [1, 2]) expect((await reader.submit(form, { code: wrong })).text).toContain("is not right");
+    expect((await reader.submit(form, { code })).status).toBe(303);
+    const again = async (headers: Readonly<Record<string, string>>, held: string | undefined): Promise<number> => {
+      const other = visitor(headers);
+      other.cookie = held;
+      return (await other.submit(form, { code })).status;
+    };
+    expect(await again(place, cookie)).toBe(303);
+    expect(await again(place, `kurier=${"A".repeat(43)}`)).toBe(403);
+    expect(await again({ ...place, "sec-fetch-site": "cross-site" }, cookie)).toBe(403);
+    expect(await again({}, cookie)).toBe(400);
+    clock.advance(LIMITS.press_again_ms);
+    expect(await again(place, cookie)).toBe(400);
   });
 
   test("known and unknown addresses get the same answer and cost one row each; a letter goes to the known one only", async () => {

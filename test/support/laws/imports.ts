@@ -153,6 +153,7 @@ export const IMPORT_LAW: readonly Area[] = [
       ["gateway/web/pages/languages.ts", "the language of a reader is found in one way"],
       ["gateway/web/pages/html.ts", "markup is made by escaping templates only"],
       ["gateway/web/pages/page.ts", "forms carry the same fields"],
+      ["gateway/web/pages/presses.ts", "a form that is pressed twice is answered once"],
       ["gateway/web/pages/scopes.ts", "pages say scopes in words"],
       ["gateway/web/pages/visitor.ts", "a sign-in leads on to our own pages only"],
       ["gateway/web/console/cookie.ts", "operators' browsers have one cookie"],
