@@ -297,8 +297,28 @@ export interface Metrics {
    * before it has ended.
    */
   beforeExposition(collect: () => Promise<void> | void): void;
-  /** The Prometheus text format, version 0.0.4. Never fails, and never waits for longer than a collector may. */
+  /**
+   * The Prometheus text format, version 0.0.4. Never fails, and never waits for longer than twice what a collector may.
+   * Who asks while one is written waits for the next one, together with all others who do: no figure is older than the
+   * question, and a thousand who ask at once have two written.
+   */
   exposition(): Promise<string>;
+}
+
+/** Makes one thing at a time, and the next one for all who have asked meanwhile. */
+function sharedBehind<T>(make: () => Promise<T>): () => Promise<T> {
+  let current: Promise<T> | undefined;
+  let next: Promise<T> | undefined;
+  const begin = (): Promise<T> => {
+    next = undefined;
+    const made = make().finally(() => {
+      if (current === made) current = undefined;
+    });
+    current = made;
+    return made;
+  };
+  // Whoever waits for the one under way is told by it alone when it fails.
+  return () => (current === undefined ? begin() : (next ??= current.then(begin, begin)));
 }
 
 export function createMetrics(): Metrics {
@@ -340,9 +360,9 @@ export function createMetrics(): Metrics {
     beforeExposition: (collect) => {
       collectors.add(collect);
     },
-    exposition: async () => {
+    exposition: sharedBehind(async () => {
       await collectors.run();
       return registry.metrics();
-    },
+    }),
   };
 }

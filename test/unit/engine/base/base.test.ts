@@ -321,6 +321,16 @@ describe("log and catalogue", () => {
       expect([name, row.status >= 400 && row.status < 600, /\S+ .*\.$/.test(row.message)]).toEqual([name, true, true]);
     }
   });
+  test("a thousand who ask for the figures while they are written share the next ones, which have what was counted meanwhile", async () => {
+    const metrics = createMetrics();
+    const first = metrics.exposition();
+    metrics.count("documents_accepted_total", {});
+    const asked = Array.from({ length: 1_000 }, () => metrics.exposition());
+    expect([new Set(asked).size, new Set(asked).has(first)]).toEqual([1, false]);
+    expect(await asked[0]).toContain("kurier_documents_accepted_total 1\n");
+    metrics.count("documents_accepted_total", {});
+    expect(await metrics.exposition()).toContain("kurier_documents_accepted_total 2\n");
+  });
   test("the exposition has every metric of the table, with the prefix", async () => {
     const text = await createMetrics().exposition();
     for (const name of Object.keys(METRICS)) expect(text).toContain(`# HELP kurier_${name} `);
