@@ -393,6 +393,8 @@ const OUR_PREFIXES = [
 const SERVICE_NAME = /_(?:SERVICE_(?:HOST|PORT)|PORT)(?:_|$)/;
 /** Read by the tests and their tools, not by the engine. */
 const TEST_PREFIXES = ["KURIER_TEST_", "KURIER_CONFORMANCE"];
+/** Read by the programs of the guides and of the reference, in whose terminal commands are given, too. */
+const CLIENT_NAMES: ReadonlySet<string> = new Set(["KURIER_URL", "KURIER_CLIENT_ID", "KURIER_CLIENT_SECRET"]);
 
 function readValue(name: VariableName, environment: NodeJS.ProcessEnv): string | undefined {
   const direct = environment[name];
@@ -407,7 +409,9 @@ function readValue(name: VariableName, environment: NodeJS.ProcessEnv): string |
 }
 
 const isOurs = (name: string): boolean =>
-  OUR_PREFIXES.some((prefix) => name.startsWith(prefix)) && !TEST_PREFIXES.some((prefix) => name.startsWith(prefix));
+  OUR_PREFIXES.some((prefix) => name.startsWith(prefix)) &&
+  !TEST_PREFIXES.some((prefix) => name.startsWith(prefix)) &&
+  !CLIENT_NAMES.has(name);
 
 const knownNames = (): ReadonlySet<string> =>
   new Set(Object.entries(VARIABLES).flatMap(([name, row]) => ("file" in row ? [name, `${name}_FILE`] : [name])));

@@ -54,8 +54,7 @@ beforeAll(async () => {
   await buildIfNeeded();
   folder = mkdtempSync(join(tmpdir(), "kurier-guides-"));
   db = await freshDatabase();
-  // Names of ours that are no variables of the engine stop its commands.
-  const kurier = `unset KURIER_URL KURIER_CLIENT_ID KURIER_CLIENT_SECRET; exec "${process.execPath}" "${PROJECT}/gateway/kurier.mjs" "$@"`;
+  const kurier = `exec "${process.execPath}" "${PROJECT}/gateway/kurier.mjs" "$@"`;
   writeFileSync(join(folder, "kurier"), `#!/bin/sh\n${kurier}\n`, { mode: 0o755 });
   engine = await startEngineProcess({
     dataDir: join(folder, "data"),

@@ -105,6 +105,14 @@ test.each([
   expect(loadConfig({ NATS_URL: value }).NATS_URL).toBe(servers);
 });
 
+test.each(["KURIER_URL", "KURIER_CLIENT_ID", "KURIER_CLIENT_SECRET"])(
+  "%s, which the guides have a reader set, stops no command in the same terminal; a slip of it does",
+  (name) => {
+    expect(refused({ [name]: "x" })).toEqual([]);
+    expect(refused({ [`${name}S`]: "x" })).toEqual([`${name}S`]);
+  },
+);
+
 describe("a name that is one slip away from one of ours", () => {
   test.each([
     ["ENVIROMENT", "ENVIRONMENT"],
