@@ -29,6 +29,16 @@ const EXAMPLES = conformanceFiles("documents/peppol-3.0.21", ".xml").length === 
 const DOCUMENTS = [...OWN, ...EXAMPLES.map(([name, ...path]) => [name, exampleBytes(path)] as const)];
 const idOf = (index: number): string => `018f6a3e-0000-7000-8000-${String(index).padStart(12, "0")}`;
 
+/** Texts of the totals that look like an amount and stand in more than one line. */
+const BROKEN_AMOUNTS = `[...document.querySelectorAll(".totals dd")]
+  .filter(({ textContent }) => textContent.length <= 24)
+  .filter((amount) => {
+    const range = document.createRange();
+    range.selectNodeContents(amount);
+    return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1;
+  })
+  .map(({ textContent }) => textContent)`;
+
 describeBrowser("invoices to be read in a browser", (executablePath) => {
   let browser: Browser;
   let gateway: TestGateway;
@@ -50,6 +60,25 @@ describeBrowser("invoices to be read in a browser", (executablePath) => {
     await browser.close();
     await gateway.stop();
   });
+
+  test(
+    "no amount of the totals is broken on the narrowest phone: it stands below its word where both have no room",
+    async () => {
+      const context = await browser.newContext({
+        viewport: { width: 320, height: 640 },
+        extraHTTPHeaders: { authorization: "Bearer good" },
+      });
+      const page = await context.newPage();
+      for (const [index, [name]] of DOCUMENTS.entries())
+        for (const language of ["sk", "en"]) {
+          await page.goto(`${gateway.origin}/api/v1/documents/${idOf(index)}/html?lang=${language}`);
+          expect([name, await page.evaluate(BROKEN_AMOUNTS)]).toEqual([name, []]);
+          expect([name, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([name, 320]);
+        }
+      await context.close();
+    },
+    LOOKS_TIMEOUT_MS,
+  );
 
   test.each(LOOKS)(
     "no invoice in the %s theme at %d pixels scrolls sideways, its style is let in, and axe-core finds nothing",

@@ -64,12 +64,13 @@ const drawCard = ({ heading, name, text, rows }: Card): Fragment =>
     ${drawRows(rows)}
   </section> `;
 
+const drawTotal = (row: Row): Fragment =>
+  html`<div${mainClass(row)}><dt>${row.label}</dt><dd${shortClass(row)}>${row.value}</dd></div>`;
+
 const drawTotals = ({ totals }: Sheet): Fragment =>
   html`<section class="totals">
     <h2>${totals.heading}</h2>
-    <dl>
-      ${totals.rows.map((row) => html`<dt${mainClass(row)}>${row.label}</dt><dd${mainClass(row)}>${row.value}</dd>`)}
-    </dl>
+    <dl>${totals.rows.map(drawTotal)}</dl>
   </section>`;
 
 /** @param lead  the column that heads a row on a narrow screen */
@@ -97,13 +98,14 @@ function drawTable({ heading, columns, rows, omitted }: Table, lead = 0): Fragme
   </section> `;
 }
 
+/** A number stays in one piece. What is too long for one is no number and may be broken anywhere. */
 const NUMBER_CHARS_MAX = 24;
+const shortClass = ({ value }: Row): Fragment => value.length <= NUMBER_CHARS_MAX && html` class="short"`;
 const numberClass = (isNumber: boolean): Fragment => isNumber && html` class="number"`;
 
 function drawCell({ text, more }: Cell, column: Column | undefined, isLead: boolean): Fragment {
   const classes = [
     column?.isNumber === true ? "number" : "",
-    // A number stays in one piece. What is too long for one is no number and may be broken anywhere.
     column?.isNumber === true && text.length <= NUMBER_CHARS_MAX ? "short" : "",
     isLead ? "lead" : "",
     text === "" && more.length === 0 ? "empty" : "",

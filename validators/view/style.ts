@@ -37,9 +37,10 @@ td.short>span{overflow-wrap:normal}
 small{display:block;color:var(--quiet);font-size:.82rem;line-height:1.4;white-space:pre-line}
 .sums{display:flex;flex-wrap:wrap;gap:1.5rem 3rem;justify-content:space-between;margin:1.75rem 0}
 .sums section{flex:1 1 19rem;margin:0}
-.totals dl{display:grid;grid-template-columns:minmax(5rem,1fr) auto;gap:0;margin:0}
-.totals dt,.totals dd{margin:0;padding:.3rem 0;border-bottom:1px solid var(--line)}
-.totals dd{text-align:right;font-variant-numeric:tabular-nums;padding-left:1rem}
+.totals dl,.totals dt,.totals dd{margin:0;min-width:0}
+.totals div{display:flex;flex-wrap:wrap;gap:0 1rem;padding:.3rem 0;border-bottom:1px solid var(--line)}
+.totals dd{margin-left:auto;text-align:right;font-variant-numeric:tabular-nums}
+.totals .short{white-space:nowrap}
 .totals .main{font-weight:700;font-size:1.15rem;background:var(--bar);border-bottom:2px solid var(--accent);padding:.5rem}
 footer{margin-top:2rem;padding-top:.75rem;border-top:1px solid var(--line);color:var(--quiet);font-size:.85rem}
 @media (max-width:44rem){
@@ -54,6 +55,7 @@ td.lead::before{content:none}
 td.lead small{font-weight:400}
 td.empty{display:none}
 }
+@media (max-width:22rem){.rows{grid-template-columns:minmax(0,1fr)}.rows dd{margin-bottom:.35rem}}
 @media print{
 :root{--ink:#000;--paper:#fff;--line:#999;--quiet:#333;--bar:#eee;--accent:#000;font-size:10pt}
 @page{size:A4;margin:14mm}
