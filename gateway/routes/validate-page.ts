@@ -72,9 +72,9 @@ function ruleContent({ id, of, severity, terms, en, sk, fails, passes }: RulePag
     fails === undefined || passes === undefined
       ? NO_EXAMPLE
       : html`<h2>A document that breaks it</h2>
-          <pre class="fails"><code>${fails}</code></pre>
+          <pre class="fails" tabindex="0"><code>${fails}</code></pre>
           <h2>The same, correct</h2>
-          <pre class="passes"><code>${passes}</code></pre>`;
+          <pre class="passes" tabindex="0"><code>${passes}</code></pre>`;
   return html`<h1>${id}</h1>
     <p>${en}</p>
     <p lang="sk">${sk}</p>

@@ -10,6 +10,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { invoiceWithLines } from "../../bench/documents.js";
 import { systemClock } from "../../engine/base/clock.js";
+import { violations } from "../support/callers/axe.js";
+import { LOOKS_TIMEOUT_MS } from "../support/callers/browser-pages.js";
 import { describeBrowser } from "../support/callers/chromium.js";
 import { conformanceBytes, conformanceFiles } from "../support/conformance.js";
 import { startTestEngine } from "../support/engines/engine.js";
@@ -391,6 +393,16 @@ describeBrowser("the page /validate in a browser", (executablePath) => {
       await page.close();
     });
 
+    test("the list of languages is as high as a finger needs, and the page finds the words of Czech readers", async () => {
+      const page = await open({ locale: "cs-CZ" });
+      const list = page.getByRole("combobox", { name: "Jazyk" });
+      expect((await list.boundingBox())?.height).toBeGreaterThanOrEqual(44);
+      expect(await page.getByRole("navigation", { name: "Stránky" }).count()).toBe(1);
+      await list.selectOption("en");
+      expect(await page.getByRole("navigation", { name: "Pages" }).count()).toBe(1);
+      await page.close();
+    });
+
     test("lines with findings are marked without colours of ours, and on paper no line is cut off", async () => {
       const page = await open();
       await choose(page, "sum.xml", Buffer.from(broken(/(<cbc:TaxInclusiveAmount[^>]*>)[^<]*/u, "$11.00")));
@@ -417,6 +429,21 @@ describeBrowser("the page /validate in a browser", (executablePath) => {
         expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360);
         await page.close();
       },
+    );
+
+    test.each(["/validate", "/validate/rules", "/validate/rules/BR-CO-15"])(
+      "axe-core finds nothing on %s, in light and dark, also where a phone shows a verdict",
+      async (path) => {
+        for (const colorScheme of ["light", "dark"] as const) {
+          const page = await open({ colorScheme, viewport: { width: 320, height: 740 } });
+          await page.goto(engine.engine.publicUrl + path);
+          if (path === "/validate")
+            await choose(page, "sum.xml", Buffer.from(broken(/(<cbc:TaxInclusiveAmount[^>]*>)[^<]*/u, "$11.00")));
+          expect(await violations(page)).toEqual([]);
+          await page.close();
+        }
+      },
+      LOOKS_TIMEOUT_MS,
     );
 
     test.each([

@@ -3,6 +3,7 @@
 const TEXTS = {
   en: {
     skip: "To the document",
+    pages: "Pages",
     navValidate: "Validate",
     navRules: "Rules",
     navDocs: "API",
@@ -42,6 +43,7 @@ const TEXTS = {
   },
   sk: {
     skip: "Na dokument",
+    pages: "Stránky",
     navValidate: "Kontrola",
     navRules: "Pravidlá",
     navDocs: "API",
@@ -94,7 +96,8 @@ const make = (tag, properties = {}, ...children) => {
   return element;
 };
 
-let language = navigator.language.toLowerCase().startsWith("sk") ? "sk" : "en";
+/** Czech readers read Slovak rather than English, as on all pages. */
+let language = /^(?:sk|cs)\b/iu.test(navigator.language) ? "sk" : "en";
 let shown;
 const hidden = new Set();
 const text = () => TEXTS[language];
@@ -103,6 +106,8 @@ const translatePage = () => {
   document.documentElement.lang = language;
   byId("language").value = language;
   for (const element of document.querySelectorAll("[data-text]")) element.textContent = text()[element.dataset.text];
+  for (const element of document.querySelectorAll("[data-label]"))
+    element.setAttribute("aria-label", text()[element.dataset.label]);
   document.title = `${text().title} – Kurier`;
 };
 

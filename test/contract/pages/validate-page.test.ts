@@ -36,8 +36,8 @@ describe.each(serverForms)("the %s form", (form) => {
     expect(html).toMatch(/must equal the total without VAT plus/u);
     expect(html).toMatch(/lang="sk">Celková suma s DPH sa musí rovnať/u);
     expect(html).toMatch(/BT-112/u);
-    expect(html).toMatch(/<pre class="fails"><code>[^<]*&lt;cbc:Tax/u);
-    expect(html).toMatch(/<pre class="passes">/u);
+    expect(html).toMatch(/<pre class="fails" tabindex="0"><code>[^<]*&lt;cbc:Tax/u);
+    expect(html).toMatch(/<pre class="passes" tabindex="0">/u);
   });
 
   test("a rule that does not exist is 404, also with a name that none has", async () => {
