@@ -59,6 +59,7 @@ export const frontRoutes = (ports: FrontPorts): readonly Route[] => [
               >${words(session === undefined ? "menu_sign_in" : "menu_account")}</a
             >
           </p>
+          <p><a href="/validate">${words("front_validate")}</a></p>
           <h2>${words("front_developers")}</h2>
           <p>${words("front_developers_text")}</p>
           <ul>

@@ -141,7 +141,12 @@ const codeRows = (ports: SignInPorts): readonly Route[] => [
     path: "/sign-in/code",
     summary: "Where people enter the code",
     request: { query: z.object({ next }) },
-    handler: (request) => codePage(deskFor(ports, request, undefined), ports, nextOf(request.query.next)),
+    handler: (request) => {
+      const desk = deskFor(ports, request, undefined);
+      const at = nextOf(request.query.next);
+      // A browser without our cookie has asked for no code, and no form that it sends would be taken.
+      return desk.token === undefined ? seeOther(`/sign-in${queryOf(at)}`) : codePage(desk, ports, at);
+    },
   }),
   route({
     ...PAGE_ROW,

@@ -85,7 +85,7 @@ export function page(content: Omit<PageContent, "status"> & { readonly status?: 
           <a class="brand" href="/"><img src="/assets/icon.svg" alt="" width="28" height="28" /><span>Kurier</span></a>
           <nav aria-label="Kurier"><a href="/docs">${words("menu_reference")}</a>${account}</nav>
         </header>
-        ${content.isSandbox && html`<aside class="sandbox" aria-label="Sandbox">${words("sandbox")}</aside>`}
+        ${content.isSandbox && html`<aside class="sandbox" aria-label="${words("sandbox_name")}">${words("sandbox")}</aside>`}
         <main id="content">
           <h1>${title}</h1>
           ${body}

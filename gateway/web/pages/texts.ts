@@ -15,6 +15,7 @@ export const TEXTS = {
 
   // The frame
   skip: row("Skip to the content", "Preskočiť na obsah"),
+  sandbox_name: row("Sandbox", "Testovacie prostredie"),
   menu_reference: row("API reference", "Dokumentácia API"),
   menu_sign_in: row("Sign in", "Prihlásiť sa"),
   menu_account: row("Your account", "Váš účet"),
@@ -32,8 +33,8 @@ export const TEXTS = {
   ),
   front_developers: row("For developers", "Pre vývojárov"),
   front_developers_text: row(
-    "Three interfaces, described from the same rows by which this server answers.",
-    "Tri rozhrania opísané z tých istých riadkov, podľa ktorých tento server odpovedá.",
+    "Three interfaces, each with a reference in which calls can be tried out.",
+    "Tri rozhrania, každé s dokumentáciou, v ktorej sa dajú volania vyskúšať.",
   ),
   front_enterprise: row(
     "Enterprise API: JSON for partners and large firms",
@@ -47,13 +48,14 @@ export const TEXTS = {
     "See which programs may act for your firm, and end it at any time.",
     "Pozrite si, ktoré programy smú konať za vašu firmu, a kedykoľvek to ukončite.",
   ),
+  front_validate: row("Check an invoice by the rules", "Skontrolovať faktúru podľa pravidiel"),
   front_addresses: row("Addresses of the interfaces", "Adresy rozhraní"),
 
   // Sign-in
   sign_in_title: row("Sign in", "Prihlásenie"),
   sign_in_lead: row(
-    "We send a code to your address; there is no password.",
-    "Na vašu adresu pošleme kód; heslo nie je potrebné.",
+    "We send a code to your e-mail address; there is no password.",
+    "Na vašu e-mailovú adresu pošleme kód; heslo nie je potrebné.",
   ),
   sign_in_email: row("E-mail address", "E-mailová adresa"),
   sign_in_send: row("Send the code", "Poslať kód"),
@@ -63,14 +65,14 @@ export const TEXTS = {
   ),
   code_title: row("Enter the code", "Zadajte kód"),
   code_lead: row(
-    "If the address is known here, a letter with a code of six digits is on its way. The code is good for {minutes} minutes in this browser.",
-    "Ak túto adresu poznáme, list so šesťmiestnym kódom je na ceste. Kód platí {minutes} minút v tomto prehliadači.",
+    "If the address is known here, an e-mail with a code of six digits is on its way. The code is good for {minutes} minutes in this browser.",
+    "Ak túto adresu poznáme, e-mail so šesťmiestnym kódom je na ceste. Kód platí {minutes} minút v tomto prehliadači.",
   ),
-  code_label: row("Code from the letter", "Kód z listu"),
+  code_label: row("Code from the e-mail", "Kód z e-mailu"),
   code_submit: row("Sign in", "Prihlásiť sa"),
   code_wrong: row(
-    "That code is not right. Check the letter and try again.",
-    "Kód nie je správny. Pozrite si list a skúste znova.",
+    "That code is not right. Look at the newest e-mail and try again.",
+    "Kód nie je správny. Pozrite si najnovší e-mail a skúste to znova.",
   ),
   code_used_up: row(
     "This code cannot be used any more. Ask for a new one.",
@@ -79,19 +81,19 @@ export const TEXTS = {
   code_again: row("Ask for a new code", "Vyžiadať nový kód"),
   letter_code_subject: row("{code} is your sign-in code", "{code} je váš prihlasovací kód"),
   letter_code_text: row(
-    "Your sign-in code for Kurier at {host} is\n\n    {code}\n\nIt is good for {minutes} minutes, in the browser that asked for it. If you did not ask, ignore this letter: nobody gets in without the code. Nobody of us will ever ask you for it.\n",
-    "Váš prihlasovací kód do služby Kurier na {host} je\n\n    {code}\n\nPlatí {minutes} minút v prehliadači, ktorý si ho vyžiadal. Ak ste oň nežiadali, list ignorujte: bez kódu sa nikto neprihlási. Nikto od nás si ho od vás nikdy nebude pýtať.\n",
+    "Your sign-in code for Kurier at {host} is\n\n    {code}\n\nIt is good for {minutes} minutes, in the browser that asked for it. If you did not ask, ignore this e-mail: nobody gets in without the code. Nobody of us will ever ask you for it.\n",
+    "Váš prihlasovací kód do služby Kurier na {host} je\n\n    {code}\n\nPlatí {minutes} minút v prehliadači, ktorý si ho vyžiadal. Ak ste oň nežiadali, e-mail ignorujte: bez kódu sa nikto neprihlási. Nikto od nás si ho od vás nikdy nebude pýtať.\n",
   ),
   letter_invitation_subject: row(
     "You may now sign in to Kurier – Odteraz sa môžete prihlásiť do služby Kurier",
     "Odteraz sa môžete prihlásiť do služby Kurier – You may now sign in to Kurier",
   ),
   letter_invitation_text: row(
-    "You have a new office in Kurier: {role} of {whose}. Sign in with this address at\n\n    {url}\n",
-    "V službe Kurier máte novú úlohu: {role} za {whose}. Prihláste sa touto adresou na\n\n    {url}\n",
+    "You have a new role in Kurier: {role} of {whose}. Sign in with this address at\n\n    {url}\n",
+    "V službe Kurier máte novú úlohu: {role} {whose}. Prihláste sa touto adresou na\n\n    {url}\n",
   ),
 
-  letter_whose_firm: row("a firm", "firmu"),
+  letter_whose_firm: row("a firm", "firmy"),
   letter_whose_integrator: row("an integrator", "integrátora"),
 
   // Roles
@@ -100,7 +102,7 @@ export const TEXTS = {
 
   // Account
   account_title: row("Your account", "Váš účet"),
-  account_signed_in: row("You are signed in as {email}.", "Ste prihlásený ako {email}."),
+  account_signed_in: row("You are signed in as {email}.", "Prihlásili ste sa ako {email}."),
   account_firms: row("Firms", "Firmy"),
   account_integrators: row("Integrators", "Integrátori"),
   account_none: row(
@@ -195,7 +197,7 @@ export const TEXTS = {
   fault_title: row("This did not work", "Nepodarilo sa"),
   fault_expired: row(
     "This form is out of date or came from another page. Nothing was changed. Open the page again and repeat.",
-    "Formulár je zastaraný alebo prišiel z inej stránky. Nič sa nezmenilo. Otvorte stránku znova a zopakujte.",
+    "Formulár je zastaraný alebo prišiel z inej stránky. Nič sa nezmenilo. Otvorte stránku znova a zopakujte to.",
   ),
   fault_unknown: row("There is nothing here, or not for you.", "Nič tu nie je, alebo to nie je pre vás."),
   fault_program: row(
@@ -205,11 +207,11 @@ export const TEXTS = {
   fault_request: row("The request cannot be understood.", "Požiadavke sa nedá rozumieť."),
   fault_rate: row(
     "Too many requests. Wait a minute and try again.",
-    "Priveľa požiadaviek. Počkajte minútu a skúste znova.",
+    "Priveľa požiadaviek. Počkajte minútu a skúste to znova.",
   ),
   fault_temporary: row(
     "The service is briefly unavailable. Try again in a moment.",
-    "Služba je chvíľu nedostupná. Skúste to o chvíľu znova.",
+    "Služba je krátko nedostupná. Skúste to o chvíľu znova.",
   ),
   fault_internal: row("Something went wrong on our side.", "Na našej strane sa niečo pokazilo."),
   fault_request_id: row("Id of the request: {id}", "Číslo požiadavky: {id}"),

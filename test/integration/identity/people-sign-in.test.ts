@@ -78,6 +78,15 @@ describe.each(serverForms)("the %s form", (form) => {
     expect(own.status).toBe(303);
   });
 
+  test("the page of the code leads a browser that has asked for none to the sign-in, and on to what it wanted", async () => {
+    const stranger = visitor();
+    const led = await stranger.get(`/sign-in/code?next=${encodeURIComponent("/consent/abcdefghijklmnop")}`);
+    expect([led.status, led.location]).toEqual([303, "/sign-in?next=%2Fconsent%2Fabcdefghijklmnop"]);
+    expect((await visitor().get("/sign-in/code")).location).toBe("/sign-in");
+    const done = await signIn(stranger, mail, owner);
+    expect(done.status).toBe(303);
+  });
+
   test("five wrong codes end the code, also when they come at once; the right one is refused afterwards", async () => {
     clock.advance(LIMITS.sign_in_window_ms);
     const reader = visitor();

@@ -33,7 +33,7 @@ export async function signInOn(page: Page, running: TestEngine, email: string): 
   const before = codesSent(mail, email);
   await page.getByLabel("E-mail address").fill(email);
   await page.getByRole("button", { name: "Send the code" }).click();
-  await page.getByLabel("Code from the letter").fill(await codeFor(mail, email, before));
+  await page.getByLabel("Code from the e-mail").fill(await codeFor(mail, email, before));
   await page.getByRole("main").getByRole("button", { name: "Sign in" }).click();
 }
 

@@ -45,6 +45,13 @@ describe("languages", () => {
   });
 });
 
+describe("texts", () => {
+  test("a code comes in an e-mail: nobody is told to wait for a letter", () => {
+    for (const [name, { en, sk }] of Object.entries(TEXTS))
+      expect([name, `${en} ${sk}`]).toEqual([name, expect.not.stringMatching(/\b(?:letter|list|listu)\b/iu)]);
+  });
+});
+
 describe("the cookie", () => {
   const token = "a".repeat(43);
   test("over https the cookie is Secure and has the prefix __Host-", () => {
