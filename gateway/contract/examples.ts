@@ -30,6 +30,7 @@ const BY_NAME: Readonly<Record<string, JsonSchemaValue>> = {
   country: "SK",
   creationDateTime: INSTANT,
   currency: "EUR",
+  customerRef: "demo-sender",
   customerReference: "K-1042",
   customer_reference: "K-1042",
   dic: "2120000017",
@@ -65,6 +66,7 @@ const BY_NAME: Readonly<Record<string, JsonSchemaValue>> = {
   processId: PROCESS_EXAMPLE,
   receiverParticipantId: RECEIVER,
   receiverPeppolId: RECEIVER,
+  q: "Príjemca",
   refresh_token: "rt_0123456789abcdefghijkl0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJK",
   recipient: RECEIVER,
   requestId: UUID,
@@ -77,6 +79,7 @@ const BY_NAME: Readonly<Record<string, JsonSchemaValue>> = {
   sha256: SHA256,
   street: "Hlavná 1",
   targetIdentifier: "99000017",
+  templateKey: "my-erp",
   token: "rt_0123456789abcdefghijkl0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJK",
   user_agent: "erp/1.0",
   xml: INVOICE_MARK,
@@ -121,6 +124,12 @@ function fits(value: JsonSchemaValue | undefined, schema: JsonObject): value is 
   if (value === undefined || Array.isArray(words) || (format === "uuid" && value !== UUID)) return false;
   if (typeof pattern === "string" && (typeof value !== "string" || !new RegExp(pattern, "u").test(value))) return false;
   return type === (Array.isArray(value) ? "array" : Number.isInteger(value) ? "integer" : typeof value);
+}
+
+/** What a parameter of this name usually holds, where that fits its schema. */
+export function namedExample(name: string, schema: JsonObject): JsonSchemaValue | undefined {
+  const prepared = BY_NAME[name];
+  return schema["example"] === undefined && fits(prepared, schema) ? prepared : undefined;
 }
 
 /**

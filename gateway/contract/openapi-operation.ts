@@ -5,7 +5,7 @@ import { ERRORS, Refusal } from "../../engine/base/errors.js";
 import type { ErrorName } from "../../engine/base/errors.js";
 import { oauthCodeOf, problem } from "../request/problem.js";
 import { refusalsOfColumns } from "../request/steps.js";
-import { exampleFor, INVOICE_MARK } from "./examples.js";
+import { exampleFor, INVOICE_MARK, namedExample } from "./examples.js";
 import type { Components, JsonObject, JsonSchemaValue } from "./json-schema.js";
 import { isLeftOutByNull } from "./null-members.js";
 import { BODY_KINDS, RATES } from "./route.js";
@@ -203,12 +203,15 @@ function parametersIn(place: "path" | "query", schema: z.ZodType | undefined, co
   };
   return Object.entries(properties).map(([name, member]) => {
     const { description, ...rest } = member as JsonObject;
+    const isRequired = place === "path" || required.includes(name);
+    const example = isRequired ? namedExample(name, rest) : undefined;
     return {
       name,
       in: place,
-      required: place === "path" || required.includes(name),
+      required: isRequired,
       ...(description === undefined ? {} : { description }),
       schema: rest,
+      ...(example === undefined ? {} : { example }),
     };
   });
 }

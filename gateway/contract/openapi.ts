@@ -184,7 +184,7 @@ const PARAMETERS: JsonObject = {
     required: true,
     description: "The participant for which the call is made.",
     schema: { type: "string", pattern: PARTICIPANT_FORMS.either.source },
-    example: "0245:2020202020",
+    example: "0245:2120000017",
   },
   FirmId: {
     name: "X-Firm-Id",
@@ -199,6 +199,7 @@ const PARAMETERS: JsonObject = {
     required: true,
     description: "Your own id of the firm for which the call is made.",
     schema: { type: "string", minLength: 1, maxLength: 128 },
+    example: "demo-sender",
   },
   RequestId: {
     name: "X-Request-Id",

@@ -203,6 +203,21 @@ describeBrowser("the API reference in a browser", (executablePath) => {
     await page.close();
   });
 
+  test("on paper the reference has neither menu nor forms, and no sample is cut off", async () => {
+    const page = await browser.newPage();
+    await page.goto(`${gateway.origin}/docs/sapi`);
+    await page.evaluate("for (const samples of document.querySelectorAll('details.samples')) samples.open = true");
+    await page.emulateMedia({ media: "print" });
+    expect(await page.getByRole("navigation", { name: "Operations" }).isVisible()).toBe(false);
+    expect(await page.getByText("Try it").first().isVisible()).toBe(false);
+    expect(
+      await page.evaluate(
+        "[...document.querySelectorAll('pre')].filter((pre) => pre.scrollWidth > pre.clientWidth).length",
+      ),
+    ).toBe(0);
+    await page.close();
+  });
+
   test("the tabs lead from one interface to the other", async () => {
     const page = await browser.newPage();
     await page.goto(`${gateway.origin}/docs`);

@@ -45,6 +45,16 @@ const COMMON = {
   tag: "Documents",
 } as const;
 
+/** Between the firms of the sandbox, so that it can be sent as it stands. */
+const CREATE_EXAMPLE = {
+  customerRef: "demo-sender",
+  externalId: "order-2027-001",
+  number: "F-2027-001",
+  dueDate: "2027-12-31",
+  recipient: { country: "SK", name: "Príjemca a. s.", taxId: "2120000025" },
+  lines: [{ description: "Papier A4", quantity: 3, unit: "ks", unitPrice: "23.90", vatRate: 23 }],
+};
+
 const party = z.object({
   name: z.string().nullable(),
   country: z.string().nullable(),
@@ -178,7 +188,10 @@ export const connectorDocumentRoutes = (ports: ConnectorDocumentPorts): readonly
     summary: "Create a document, and send or stage it",
     description:
       "The recipient is found by its ids, the e-invoice is made and judged by every rule, queued, retried and followed. With `delivery` stage it is made and judged all the same and then waits for send or cancel. The same Idempotency-Key with the same body, or the same body under the same externalId, answers 200 with the document as it is now and `replayed` true. Without the header the key is derived from customerRef and externalId. Members that are not read are named in `warning`; they do not tell one body from another.",
-    request: { body: connectorCreateBody, body_bytes_max: LIMITS.request_body_bytes_max },
+    request: {
+      body: connectorCreateBody.meta({ example: CREATE_EXAMPLE }),
+      body_bytes_max: LIMITS.request_body_bytes_max,
+    },
     responses: {
       201: { description: "It is on its way, or staged.", schema: created },
       200: { description: "It was created before.", schema: created },

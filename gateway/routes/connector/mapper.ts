@@ -103,7 +103,7 @@ const mapping = z
   })
   .meta({
     example: {
-      customerRef: "customer-1",
+      customerRef: "demo-sender",
       sourceType: "csv",
       sourceText:
         "Číslo faktúry;Odberateľ;IČO odberateľa;Popis;Množstvo;Cena bez DPH;Sadzba DPH\n2026001;Prijemca, a. s.;12345678;Papier A4;3;23,90;23",

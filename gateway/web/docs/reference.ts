@@ -229,7 +229,8 @@ export function referencePage(page: ReferencePage): string {
             ${described(info.description)}
             <p>
               Samples read the address of this server from <code>KURIER_URL</code> (here <code data-origin></code>) and
-              the access token from <code>TOKEN</code>.
+              the access token from <code>TOKEN</code>. Whole programs are in <a href="/docs/guide">the guide</a>; what
+              is wrong with a document <a href="/validate">the validator</a> says without a token.
             </p>
             ${chapters(page.document).map(([name, operations]) => chapter(page, name, operations))}
             ${errorCatalogue(page.codes)}

@@ -1,7 +1,9 @@
 /** The files behind the API reference, on both forms of the server. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { buildIfNeeded } from "../../../deploy/build.mjs";
 import { ERRORS } from "../../../engine/base/errors.js";
+import { guideRoutes } from "../../../gateway/routes/guide.js";
 import { serverForms, startGateway } from "../../support/engines/gateway.js";
 import type { TestGateway } from "../../support/engines/gateway.js";
 import { publishedDocuments, referenceRows } from "../../support/engines/published-rows.js";
@@ -9,7 +11,8 @@ import { publishedDocuments, referenceRows } from "../../support/engines/publish
 describe.each(serverForms)("the %s form", (form) => {
   let gateway: TestGateway;
   beforeAll(async () => {
-    gateway = await startGateway(form, referenceRows);
+    await buildIfNeeded();
+    gateway = await startGateway(form, [...referenceRows, ...guideRoutes()]);
   });
   afterAll(async () => {
     await gateway.stop();

@@ -74,6 +74,22 @@ test.each(PROGRAMS)("the example $name has no more than a hundred lines", ({ nam
   expect(readFileSync(join(EXAMPLES, name), "utf8").trimEnd().split("\n").length).toBeLessThanOrEqual(LINES_MAX);
 });
 
+/** The example of a body, as the reference fills it in. */
+function exampleOf(path: string): unknown {
+  const document = JSON.parse(readFileSync(join(EXAMPLES, "../deploy/openapi/connector.json"), "utf8")) as {
+    readonly paths: Readonly<Record<string, { readonly post: { readonly requestBody: { readonly content: Json } } }>>;
+  };
+  const [media] = Object.values(document.paths[`/api/v1/connector${path}`]?.post.requestBody.content ?? {});
+  return (media as Json | undefined)?.["example"];
+}
+
+test("the reference's examples of the Connector can be sent to a sandbox as they stand", async () => {
+  const created = await call("POST", "/documents", exampleOf("/documents"));
+  expect([created.status, created.text]).toEqual([201, expect.any(String)]);
+  const mapped = await call("POST", "/mapper", exampleOf("/mapper"));
+  expect([mapped.status, mapped.text]).toEqual([200, expect.any(String)]);
+});
+
 const digits = (participant: string): string => participant.replace(/^0245:/, "");
 const inbound = async (customerRef: string, number: unknown): Promise<Json | undefined> => {
   const { json } = await call("GET", `/documents?customerRef=${customerRef}&direction=inbound&limit=100`);
