@@ -9,7 +9,7 @@ const SCREENSHOTS = "../deploy/screenshots/";
 
 /** The guide in its order: headings of the menu, and the pages below each. What stands in none is at the end. */
 const CHAPTERS = [
-  ["Start", ["README.md", "start/first-invoice.md", "start/how-it-works.md"]],
+  ["Start", ["README.md", "start/first-invoice.md", "start/how-it-works.md", "start/refused.md"]],
   [
     "Integrators",
     [
@@ -24,6 +24,7 @@ const CHAPTERS = [
     "Operators",
     [
       "deploy.md",
+      "operators/network.md",
       "operators/upgrade.md",
       "operators/backup.md",
       "operators/keys.md",

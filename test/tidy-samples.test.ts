@@ -99,6 +99,12 @@ const ROWS: readonly Row[] = [
     }),
   ),
   {
+    page: "docs/operators/network.md",
+    sample: /^kurier (?:pki show|migrate|serve|doctor|participants (?:register|check) |firms create )/,
+    reason: "there is no Peppol network where our tests run: participants are registered at an SML of the test's own",
+    runBy: ["test/integration/peppol/registrations-command.test.ts", '"participants"'],
+  },
+  {
     page: "docs/operators/security.md",
     sample: /^kurier probe /,
     reason: "the address is an example; the command is run on an engine and on a server that takes everything",
@@ -112,6 +118,12 @@ const ROWS: readonly Row[] = [
   },
   { page: "docs/operators/upgrade.md", sample: /^npm install --omit=dev --omit=optional \S+$/, runBy: PACKED },
   { page: "docs/start/first-invoice.md", sample: /^npm ci && npm start$/, runBy: README },
+  {
+    page: "examples/README.md",
+    sample: /^export KURIER_URL=/,
+    reason: "it names the files and ports of a sandbox in the checkout; the programs are run with those of a test",
+    runBy: ["test/integration/operators/examples.test.ts", "CUSTOMER_REF: SELLER"],
+  },
   { page: "engine/lifecycle/README.md", sample: /^stateDiagram/, runBy: LIFECYCLE },
 ];
 

@@ -156,6 +156,44 @@ test.skipIf(!onPath("nats-server"))("nats-server accepts the configuration", () 
   ).not.toThrow();
 });
 
+test("nginx takes the largest message that an engine takes, speaks to it as it asks, and drops connections before it", () => {
+  const nginx = read("deploy/nginx/kurier.conf");
+  const most = Number(/^\s*client_max_body_size (\d+)m;$/m.exec(nginx)?.[1]) * 1024 ** 2;
+  expect(most).toBeGreaterThanOrEqual(Math.max(LIMITS.as4_body_bytes_max, LIMITS.request_body_bytes_max));
+  expect(nginx).toMatch(/^\s*proxy_http_version 1\.1;$/m);
+  expect(nginx).toContain(`keepalive_timeout ${LIMITS.connection_reusable_ms / 1_000}s;`);
+  expect(nginx).not.toMatch(/9090/);
+});
+
+test.skipIf(!onPath("nginx"))("nginx accepts the configuration", () => {
+  const folder = mkdtempSync(join(tmpdir(), "kurier-nginx-"));
+  try {
+    const [key, certificate, conf] = ["ap.key", "ap.pem", "nginx.conf"].map((name) => join(folder, name));
+    execFileSync(
+      "openssl",
+      [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=ap.example",
+        "-keyout",
+        key ?? "",
+        "-out",
+        certificate ?? "",
+      ],
+      { stdio: "pipe" },
+    );
+    const site = read("deploy/nginx/kurier.conf").replaceAll("/etc/nginx/ap.example.", join(folder, "ap."));
+    writeFileSync(conf ?? "", `pid ${join(folder, "pid")};\nevents {}\nhttp {\n${site}\n}\n`);
+    expect(() => execFileSync("nginx", ["-t", "-p", folder, "-c", conf ?? ""], { stdio: "pipe" })).not.toThrow();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 test("nothing that a package brings along has a licence that asks for more than its text, and one that does is named", () => {
   const run = (lockfile: string) =>
     spawnSync(process.execPath, [join(ROOT, "deploy/licences.mjs"), lockfile], { encoding: "utf8" });
