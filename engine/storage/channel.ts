@@ -103,8 +103,7 @@ export function openChannel(options: ChannelOptions): Channel {
       }),
     };
     current = mine;
-    // Who listens is idle by nature, whatever an operator has sessions ended for that are.
-    mine.client.unsafe(`set idle_session_timeout = 0; listen "${options.channel}"`).then(
+    mine.client.unsafe(`listen "${options.channel}"`).then(
       () => {
         if (current !== mine) return;
         subscribed = mine;

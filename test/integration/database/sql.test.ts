@@ -11,7 +11,6 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import { createLog, silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
 import { release } from "../../../engine/documents/inbound/held.js";
-import { openChannel } from "../../../engine/storage/channel.js";
 import { EvidenceStoreFailure } from "../../../engine/storage/evidence/store.js";
 import {
   isPassing,
@@ -333,36 +332,6 @@ test("a role that may open no more connections is told how many an engine takes"
     message:
       "The database cannot be used: it has no connection left, of which each engine takes up to 24 (53300); try again when it is there.",
   });
-});
-
-test("a channel hears on where the sessions of its role are ended for being idle", async () => {
-  const role = `idle_${randomUUID().replaceAll("-", "")}`;
-  await database.sql.unsafe(`create role ${role} login password '${role}'`);
-  await database.sql.unsafe(`alter role ${role} set idle_session_timeout = '100ms'`);
-  const address = new URL(database.url);
-  [address.username, address.password] = [role, role];
-  const url = address.href;
-  const happened: string[] = [];
-  const note = (what: string) => () => happened.push(what);
-  const channel = openChannel({
-    ...{ url, name: "channel", channel: "idle", onMessage: (payload) => happened.push(payload) },
-    ...{ onUp: note("up"), onDown: note("down") },
-  });
-  const later = openSql({ url, name: "later", connections: 1 });
-  try {
-    await eventually("it listens", () => happened.length > 0);
-    const [idle] = await later<{ pid: number }[]>`select pg_backend_pid() as pid`;
-    await eventually("a session that was idle later has ended", async () => {
-      const rows = await database.sql`select 1 from pg_stat_activity where pid = ${idle?.pid ?? 0}`;
-      return rows.length === 0;
-    });
-    await database.sql`select pg_notify('idle', 'told')`;
-    await eventually("it hears", () => happened.includes("told"));
-    expect(happened).toEqual(["up", "told"]);
-  } finally {
-    await Promise.all([channel.close(), later.end({ timeout: 1 })]);
-    await database.sql.unsafe(`drop role ${role}`);
-  }
 });
 
 test.each([
