@@ -13,7 +13,7 @@ import { http, startTestEngine } from "../../support/engines/engine.js";
 import type { TestEngine } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
 import { formOf, Visitor } from "../../support/callers/visitor.js";
-import type { PageAnswer, PageForm } from "../../support/callers/visitor.js";
+import type { PageAnswer } from "../../support/callers/visitor.js";
 
 let running: TestEngine;
 beforeAll(async () => {
@@ -72,31 +72,6 @@ test("a sign-in gives the browser a token that nobody knew before", async () => 
   const before = visitor.cookie;
   await enter(visitor, running.sandbox.admin.token);
   expect(visitor.cookie).not.toBe(before);
-});
-
-test("a sign-in and a sign-out that are pressed twice are one, whether or not the browser has the first answer", async () => {
-  for (const isLate of [false, true]) {
-    const visitor = operator();
-    const twice = async (form: PageForm, fields: Readonly<Record<string, string>> = {}): Promise<unknown[]> => {
-      const { cookie } = visitor;
-      const first = visitor.submit(form, fields);
-      if (isLate) await first;
-      else visitor.cookie = cookie;
-      const second = visitor.submit(form, fields);
-      return [await first, await second].map(({ status, location }) => [status, location]);
-    };
-    const page = formOf(await visitor.get("/console/sign-in"), "/console/sign-in");
-    expect(await twice(page, { token: running.sandbox.admin.token })).toEqual([
-      [303, "/console"],
-      [303, "/console"],
-    ]);
-    const rows = await running.db.sql<{ n: number }[]>`select count(*)::int as n from console_session`;
-    expect([isLate, rows[0]?.n]).toEqual([isLate, 1]);
-    expect(await twice(formOf(await visitor.get("/console"), "/console/sign-out"))).toEqual([
-      [303, "/console/sign-in"],
-      [303, "/console/sign-in"],
-    ]);
-  }
 });
 
 test("a form without the token of its page, with that of another browser, or from another site is refused with 403", async () => {
