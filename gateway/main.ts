@@ -94,7 +94,7 @@ export async function startEngine(config: Config, options: EngineOptions = {}): 
   const misspelt = misspeltNames().map(({ given, meant }) => `${given} (${meant}?)`);
   if (misspelt.length > 0) log.warn("config.name_misspelt", { component: misspelt.join(", ") });
   const stack = new Stack();
-  const dataDir = claimDataDir(config.DATA_DIR);
+  const dataDir = await claimDataDir(config.DATA_DIR);
   stack.add("data directory", () => {
     dataDir.release();
   });

@@ -94,6 +94,19 @@ export function processIdentity(pid: number): string | undefined {
   return `${readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim()}/${stat.startedAt}`;
 }
 
+/**
+ * Where process ids mean what they do here: this start of this machine, and in a container that container. Empty where
+ * the system tells neither.
+ */
+export function processSpace(): string {
+  if (!onLinux) return "";
+  try {
+    return `${readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim()}/${readlinkSync("/proc/self/ns/pid")}`;
+  } catch {
+    return "";
+  }
+}
+
 /** Whether the process runs a program of that name in (Linux) or on (elsewhere, by its command line) that directory. */
 export function isProgramOn(pid: number, program: string, directory: string): boolean {
   if (!isRunning(pid)) return false;

@@ -3,12 +3,26 @@
  * children.
  */
 import { randomUUID } from "node:crypto";
-import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimes,
+  writeFileSync,
+} from "node:fs";
 import { join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 
+import { systemClock } from "../base/clock.js";
 import { errorCode } from "../base/errors.js";
 import { makeFolderNow } from "../base/files/durable.js";
-import { EmbeddedError, processIdentity } from "./child.js";
+import { LIMITS } from "../base/limits.js";
+import { EmbeddedError, processIdentity, processSpace } from "./child.js";
 import { PathError, pathErrorOf } from "./paths.js";
 
 export { EmbeddedError } from "./child.js";
@@ -29,15 +43,57 @@ interface DataDir {
   release(): void;
 }
 
-const ownerOf = (text: string): { readonly pid: number; readonly identity: string } => {
-  const [pid = "", identity = ""] = text.split("\n");
-  return { pid: Number(pid), identity };
+interface Owner {
+  readonly pid: number;
+  readonly identity: string;
+  /** Whose process ids these are; empty in a lock of a release that did not say so. */
+  readonly space: string;
+}
+
+const ownerOf = (text: string): Owner => {
+  const [pid = "", identity = "", space = ""] = text.split("\n");
+  return { pid: Number(pid), identity, space };
 };
 
-const isLive = (text: string): boolean => {
-  const { pid, identity } = ownerOf(text);
-  return Number.isInteger(pid) && pid > 0 && identity !== "" && processIdentity(pid) === identity;
-};
+const isLive = ({ pid, identity }: Owner): boolean =>
+  Number.isInteger(pid) && pid > 0 && identity !== "" && processIdentity(pid) === identity;
+
+/** When a lock was last written or touched; it is opened for that, for a network's file system remembers times. */
+function touchedAt(lock: string): number | undefined {
+  try {
+    const file = openSync(lock, "r");
+    try {
+      return fstatSync(file).mtimeMs;
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return undefined;
+  }
+}
+
+/** Shows whoever does not see our process that we live, until it is ended. */
+function keepTouching(lock: string): NodeJS.Timeout {
+  const timer = setInterval(() => {
+    const now_s = systemClock.now() / 1_000;
+    utimes(lock, now_s, now_s, () => {
+      // Where its file system is away or full for a moment, the next touch shows it.
+    });
+  }, LIMITS.data_dir_beat_ms);
+  return timer.unref();
+}
+
+/** Whether a lock is touched by somebody whose process is not seen from here, as in another container. */
+async function isTouched(lock: string, pause: (ms: number) => Promise<unknown>): Promise<boolean> {
+  const before = touchedAt(lock);
+  for (let waited_ms = 0; waited_ms < LIMITS.data_dir_dead_ms; waited_ms += LIMITS.data_dir_beat_ms) {
+    await pause(LIMITS.data_dir_beat_ms);
+    const now = touchedAt(lock);
+    if (now === undefined) return false;
+    if (now !== before) return true;
+  }
+  return false;
+}
 
 const readIfThere = (file: string): string | undefined => {
   try {
@@ -125,18 +181,32 @@ function removeQuietly(files: readonly string[]): void {
   }
 }
 
+/** Why nobody else may have the directory now; undefined where its lock is of nobody who lives. */
+async function whoHas(
+  lock: string,
+  text: string,
+  pause: (ms: number) => Promise<unknown>,
+): Promise<string | undefined> {
+  const owner = ownerOf(text);
+  if (owner.space === "" || owner.space === processSpace())
+    return isLive(owner) ? `the running engine with process id ${owner.pid}` : undefined;
+  return (await isTouched(lock, pause)) ? "a running engine in another container, or on another machine" : undefined;
+}
+
 /**
  * Makes the data directory (mode 0700) and takes it for this process. The lock names process and start time: what a
- * killed engine left behind is recognised, also when its process id was given to somebody else.
+ * killed engine left behind is recognised, also when its process id was given to somebody else. Of a process in another
+ * container, or on another machine, nobody sees whether it runs; so who has the lock touches it, and a lock from
+ * elsewhere is looked at for LIMITS.data_dir_dead_ms.
  * @throws EmbeddedError when a living engine has it, PathError when it cannot be made or written to
  */
-export function claimDataDir(dataDir: string): DataDir {
+export async function claimDataDir(dataDir: string, pause: (ms: number) => Promise<unknown> = delay): Promise<DataDir> {
   const path = resolve(dataDir);
   onDataDir(path, () => {
     makeFolderNow(path);
   });
   const lock = join(path, LOCK_FILE);
-  const mine = `${process.pid}\n${processIdentity(process.pid) ?? ""}\n`;
+  const mine = `${process.pid}\n${processIdentity(process.pid) ?? ""}\n${processSpace()}\n`;
   const draft = `${lock}.${process.pid}`;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     onDataDir(path, () => {
@@ -144,22 +214,25 @@ export function claimDataDir(dataDir: string): DataDir {
     });
     try {
       linkSync(draft, lock);
+      const touching = keepTouching(lock);
       return {
         path,
         release: () => {
+          clearInterval(touching);
           if (readIfThere(lock) === mine) rmSync(lock, { force: true });
         },
       };
     } catch (error) {
       if (!isMet(error)) throw unlockable(path, error);
       const found = readIfThere(lock);
-      if (found !== undefined && isLive(found)) {
+      if (found === undefined) continue;
+      const owner = await whoHas(lock, found, pause);
+      if (owner !== undefined)
         throw new EmbeddedError(
-          `DATA_DIR is in use by the running engine with process id ${ownerOf(found).pid}; stop it, or give this one a DATA_DIR and a PORT of its own.`,
+          `DATA_DIR is in use by ${owner}; stop it, or give this one a DATA_DIR and a PORT of its own.`,
           true,
         );
-      }
-      if (found !== undefined) removeStale(lock, draft, found);
+      removeStale(lock, draft, found);
     } finally {
       rmSync(draft, { force: true });
     }

@@ -90,7 +90,7 @@ export async function withDatabase<T>(
     throw new EmbeddedError(
       `There is no database in ${config.DATA_DIR}: set DATABASE_URL, or DATA_DIR, to what the engine has.`,
     );
-  const dataDir = claimDataDir(config.DATA_DIR);
+  const dataDir = await claimDataDir(config.DATA_DIR);
   try {
     const postgres = await startEmbeddedPostgres({ dataDir: dataDir.path, log: silentLog });
     try {

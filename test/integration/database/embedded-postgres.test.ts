@@ -12,6 +12,7 @@ import fs, {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -20,7 +21,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { repairLinks } from "../../../engine/embedded/binaries.js";
-import { isRunning } from "../../../engine/embedded/child.js";
+import { isRunning, processIdentity } from "../../../engine/embedded/child.js";
 import {
   EmbeddedError,
   claimDataDir,
@@ -28,6 +29,7 @@ import {
   runningEmbeddedPostgres,
   startEmbeddedPostgres,
 } from "../../../engine/embedded/embedded.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { openSql } from "../../../engine/storage/sql.js";
 import { eventually } from "../../support/eventually.js";
@@ -304,28 +306,27 @@ describe("the libraries of the npm package", () => {
 });
 
 describe("the data directory", () => {
-  test("the data directory belongs to one engine: a second one is told who has it", () => {
+  test("the data directory belongs to one engine: a second one is told who has it", async () => {
     const dataDir = newDataDir();
-    const claim = claimDataDir(dataDir);
-    expect(() => claimDataDir(dataDir)).toThrow(EmbeddedError);
-    expect(() => claimDataDir(dataDir)).toThrow(new RegExp(`process id ${process.pid}`));
+    const claim = await claimDataDir(dataDir);
+    await expect(claimDataDir(dataDir)).rejects.toThrow(EmbeddedError);
+    await expect(claimDataDir(dataDir)).rejects.toThrow(new RegExp(`process id ${process.pid}`));
     claim.release();
-    claimDataDir(dataDir).release();
+    (await claimDataDir(dataDir)).release();
   });
 
   test.each([
     ["ENOSPC", true, "its disk is full"],
     ["EPERM", false, "its file system makes no hard links"],
     ["ENOTSUP", false, "its file system makes no hard links"],
-  ])("a data directory that cannot be locked because of %s is told with the reason", (code, passing, words) => {
+  ])("a data directory that cannot be locked because of %s is told with the reason", async (code, passing, words) => {
     const dataDir = newDataDir();
     vi.spyOn(fs, "linkSync").mockImplementation((existing) => {
       throw Object.assign(new Error(code), { code, syscall: "link", path: existing });
     });
     syncBuiltinESMExports();
     try {
-      const claim = (): unknown => claimDataDir(dataDir);
-      expect(claim).toThrow(
+      await expect(claimDataDir(dataDir)).rejects.toThrow(
         expect.objectContaining({ message: `DATA_DIR ${dataDir} cannot be used: ${words}.`, passing }),
       );
       expect(readdirSync(dataDir)).toEqual([]);
@@ -335,7 +336,7 @@ describe("the data directory", () => {
     }
   });
 
-  test("two that start at once with the same process id, as in two containers, are never told that the directory is not there", () => {
+  test("two that start at once with the same process id, as in two containers, are never told that the directory is not there", async () => {
     const dataDir = newDataDir();
     const { linkSync } = fs;
     vi.spyOn(fs, "linkSync").mockImplementationOnce((draft, lock) => {
@@ -344,7 +345,7 @@ describe("the data directory", () => {
     });
     syncBuiltinESMExports();
     try {
-      claimDataDir(dataDir).release();
+      (await claimDataDir(dataDir)).release();
       expect(readdirSync(dataDir)).toEqual([]);
     } finally {
       vi.restoreAllMocks();
@@ -352,15 +353,59 @@ describe("the data directory", () => {
     }
   });
 
-  test("the data directory is taken over from an engine that was killed, also when its process id was given to somebody else", () => {
+  test("the data directory is taken over from an engine that was killed, also when its process id was given to somebody else", async () => {
     const dataDir = newDataDir();
     const dead = spawnSync("true").pid;
     writeFileSync(join(dataDir, "engine.lock"), `${dead}\nsome-boot/1\n`);
-    claimDataDir(dataDir).release();
+    (await claimDataDir(dataDir)).release();
     writeFileSync(join(dataDir, "engine.lock"), `${process.ppid}\nsome-boot/1\n`);
-    claimDataDir(dataDir).release();
+    (await claimDataDir(dataDir)).release();
     writeFileSync(join(dataDir, "engine.lock"), "");
-    claimDataDir(dataDir).release();
+    (await claimDataDir(dataDir)).release();
     expect(existsSync(join(dataDir, "engine.lock"))).toBe(false);
+  });
+
+  test.each([
+    [true, "a running engine in another container, or on another machine"],
+    [false, undefined],
+  ])(
+    "a lock of another container is somebody's where it is touched (%s), also when its process id is one of ours here",
+    async (isTouched, owner) => {
+      const dataDir = newDataDir();
+      const lock = join(dataDir, "engine.lock");
+      const [pid, identity] = [process.pid, processIdentity(process.pid)];
+      writeFileSync(lock, `${pid}\n${identity}\nsome-boot/pid:[1]\n`);
+      const waited: number[] = [];
+      const pause = (ms: number): Promise<void> => {
+        waited.push(ms);
+        if (isTouched && waited.length === 3) utimesSync(lock, 1, 1);
+        return Promise.resolve();
+      };
+      const claimed = claimDataDir(dataDir, pause);
+      if (owner === undefined) (await claimed).release();
+      else await expect(claimed).rejects.toThrow(`DATA_DIR is in use by ${owner};`);
+      const total = waited.reduce((sum, ms) => sum + ms, 0);
+      expect(total).toBe(isTouched ? 3 * LIMITS.data_dir_beat_ms : LIMITS.data_dir_dead_ms);
+      expect(existsSync(lock)).toBe(isTouched);
+    },
+  );
+
+  test("who has a data directory touches its lock, until it lets go", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    try {
+      const dataDir = newDataDir();
+      const lock = join(dataDir, "engine.lock");
+      const claim = await claimDataDir(dataDir);
+      utimesSync(lock, 1, 1);
+      vi.advanceTimersByTime(LIMITS.data_dir_beat_ms);
+      await eventually("the lock is touched", () => statSync(lock).mtimeMs > 1_000);
+      claim.release();
+      writeFileSync(lock, "somebody else's");
+      utimesSync(lock, 1, 1);
+      vi.advanceTimersByTime(LIMITS.data_dir_beat_ms);
+      expect(statSync(lock).mtimeMs).toBe(1_000);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });

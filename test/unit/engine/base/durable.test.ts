@@ -114,7 +114,10 @@ describe.each([
 
 test("a data directory is on the disk with its name before an engine makes anything in it", async () => {
   const path = join(folder, "lib", "kurier");
-  expect(await syncsOf(path, () => Promise.resolve(claimDataDir(path).release()))).toEqual(["lib/ after", "/ after"]);
+  const claim = async (): Promise<void> => {
+    (await claimDataDir(path)).release();
+  };
+  expect(await syncsOf(path, claim)).toEqual(["lib/ after", "/ after"]);
 });
 
 test("the directory of firms' keys is on the disk with its name before it has the first of them", async () => {
