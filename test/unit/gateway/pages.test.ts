@@ -1,12 +1,15 @@
 /** What pages are made of: escaping, languages, cookies, and where a sign-in may lead. */
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { parseEmail } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import { html } from "../../../gateway/web/pages/html.js";
 import { languageOf } from "../../../gateway/web/pages/languages.js";
+import { createPresses } from "../../../gateway/web/pages/presses.js";
 import { TEXTS } from "../../../gateway/web/pages/texts.js";
 import { createVisitors, nextOf } from "../../../gateway/web/pages/visitor.js";
+import { fakeClock } from "../../support/fake-clock.js";
 
 const headers = (given: Readonly<Record<string, string>>) => ({ header: (name: string) => given[name] });
 
@@ -49,6 +52,35 @@ describe("texts", () => {
   test("a code comes in an e-mail: nobody is told to wait for a letter", () => {
     for (const [name, { en, sk }] of Object.entries(TEXTS))
       expect([name, `${en} ${sk}`]).toEqual([name, expect.not.stringMatching(/\b(?:letter|list|listu)\b/iu)]);
+  });
+});
+
+describe("a form that is pressed twice", () => {
+  const press = { form: "/sign-in", fields: ["x"], token: "before", address: "192.0.2.1", origin: [undefined] };
+  const session = (name: number) => ({ status: 303, headers: { "Set-Cookie": `kurier=${name}; Path=/` } });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test("the session's token of an answer is kept for ten seconds, also where nobody ever presses again", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    const presses = createPresses(fakeClock());
+    let judged = 0;
+    const judge = () => Promise.resolve(session((judged += 1)));
+    expect(await presses.once(press, judge)).toEqual(session(1));
+    vi.advanceTimersByTime(LIMITS.press_again_ms - 1);
+    expect(await presses.once(press, judge)).toEqual(session(1));
+    vi.advanceTimersByTime(1);
+    expect(await presses.once(press, judge)).toEqual(session(2));
+  });
+
+  test("a first press that fails is told so alone: the second is judged anew, and is the one that is known", async () => {
+    const presses = createPresses(fakeClock());
+    let judged = 0;
+    const judge = () => ((judged += 1) === 1 ? Promise.reject(new Error("away")) : Promise.resolve(session(judged)));
+    const both = [presses.once(press, judge), presses.once(press, judge)];
+    expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
+    expect(await presses.once(press, judge)).toEqual(session(2));
   });
 });
 
