@@ -106,10 +106,11 @@ export function createPresses<Reply extends Answer>(clock: Pick<Clock, "monotoni
       const kept = { at, token: press.token, reply };
       known.set(key, kept);
       const forget = (): void => {
+        clearTimeout(timer);
         if (known.get(key) === kept) known.delete(key);
       };
       // An answer holds the token of a session as it is, which otherwise the browser alone has.
-      setTimeout(forget, LIMITS.press_again_ms).unref();
+      const timer = setTimeout(forget, LIMITS.press_again_ms).unref();
       void reply.then((given) => {
         if (!leadsOn(given)) forget();
       }, forget);
