@@ -17,10 +17,15 @@ export interface StoreUse {
 
 const identityOf = ({ dev, ino }: { readonly dev: number; readonly ino: number }): string => `${dev}:${ino}`;
 
+/** What a start has left that was killed while it tried the folder, as `mustMakeLinks` does: nothing of a store. */
+const TRIED = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.link)?$/;
+
+const isEmpty = (names: readonly string[]): boolean => names.every((name) => TRIED.test(name));
+
 /** Whether a folder is empty, or not there. */
 function holdsNothing(root: string): boolean {
   try {
-    return readdirSync(root).length === 0;
+    return isEmpty(readdirSync(root));
   } catch (error) {
     if (errorCode(error) === "ENOENT") return true;
     throw error;
@@ -39,7 +44,7 @@ export function watchPlace(root: string, { isInUse = false }: StoreUse): () => P
   return async () => {
     const found = identityOf(await stat(root));
     if (found === known) return;
-    if ((await readdir(root)).length === 0)
+    if (isEmpty(await readdir(root)))
       throw Object.assign(new Error("the folder is an empty one"), { code: "UNMOUNTED" });
     known = found;
   };

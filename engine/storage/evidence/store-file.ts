@@ -196,8 +196,12 @@ export function openFileEvidence(root: string, options: FileStoreOptions = {}): 
     },
     tidy: async (ref, before) => {
       const folder = dirname(pathOf(ref));
+      const names = await readdir(folder).catch(async (error: unknown) => {
+        await assertMissing(error, "removed");
+        return [];
+      });
       try {
-        for (const name of await unlessGone(readdir(folder), []))
+        for (const name of names)
           if (DRAFT.test(name) && (await writtenAt(join(folder, name))) < before) await removeDraft(join(folder, name));
         // Nobody makes a file any more in the folder of an hour that is over: one of now is another's next place.
         if (hourEnd(ref) > before) return;

@@ -23,6 +23,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 
 import { systemClock } from "../../../engine/base/clock.js";
 import { errorFields } from "../../../engine/base/log.js";
+import { mustMakeLinks } from "../../../engine/embedded/embedded.js";
 import { openFileEvidence } from "../../../engine/storage/evidence/store-file.js";
 import { openS3Evidence, parseS3Target } from "../../../engine/storage/evidence/store-s3.js";
 import {
@@ -290,6 +291,7 @@ describe("the file form, when its file system goes and comes", () => {
     const read = await store.get(firstRef, { offset: 0, length: 1 }).catch((error: unknown) => error);
     expect(read).toMatchObject({ name: "EvidenceStoreFailure", message: `Payloads could not be read: ${code}.` });
     await expect(store.remove(firstRef)).rejects.toThrow(`Payloads could not be removed: ${code}.`);
+    await expect(store.tidy(firstRef)).rejects.toThrow(`Payloads could not be removed: ${code}.`);
     rmSync(root, { recursive: true, force: true });
     renameSync(join(above, "away"), root);
     await store.remove(firstRef);
@@ -312,6 +314,27 @@ describe("the file form, when its file system goes and comes", () => {
     renameSync(join(above, "away"), root);
     await store.put(secondRef, second);
     expect([await store.get(firstRef), await store.get(secondRef)]).toEqual([first, second]);
+  });
+
+  test("what a start has left that was killed while it tried an empty mount point makes no store of it", async () => {
+    await openFileEvidence(root).put(firstRef, first);
+    const known = openFileEvidence(root);
+    renameSync(root, join(above, "away"));
+    mkdirSync(root);
+    // As far as such a start comes.
+    const removal = vi.spyOn(fs, "rmSync").mockImplementation(() => undefined);
+    syncBuiltinESMExports();
+    try {
+      mustMakeLinks(root, "EVIDENCE_STORE");
+    } finally {
+      removal.mockRestore();
+      syncBuiltinESMExports();
+    }
+    expect(readdirSync(root)).toHaveLength(2);
+    for (const store of [known, openFileEvidence(root, { isInUse: true })]) {
+      await expect(store.get(firstRef)).rejects.toMatchObject({ name: "EvidenceStoreFailure", code: "UNMOUNTED" });
+      await expect(store.put(secondRef, second)).rejects.toMatchObject({ code: "UNMOUNTED" });
+    }
   });
 
   test("a store in use that has lost its last object since it was opened takes the next", async () => {
