@@ -302,6 +302,7 @@ test("pods of the chart ask for processor and memory, so that a quota lets the m
 test("the guide and the chart have a proxy take the largest body that the engine takes", () => {
   const largest = `${Math.max(LIMITS.as4_body_bytes_max, LIMITS.request_body_bytes_max) / 2 ** 20}m`;
   expect(read("docs/deploy.md")).toContain(`\`client_max_body_size ${largest}\``);
+  expect(read("deploy/nginx/kurier.conf")).toContain(`client_max_body_size ${largest};\n`);
   expect(read("deploy/helm/kurier/values.yaml")).toContain(`proxy-body-size: ${largest}\n`);
 });
 
