@@ -160,7 +160,8 @@ export function mustMakeLinks(folder: string, name: string): void {
   const draft = join(folder, `.${randomUUID()}`);
   const second = `${draft}.link`;
   try {
-    writeFileSync(draft, "", { mode: 0o600 });
+    // As what is stored has it: where files belong to somebody else, who may write a file decides who may link it.
+    writeFileSync(draft, "", { mode: 0o400 });
     linkSync(draft, second);
   } catch (error) {
     const fault = existsSync(draft) ? linklessError(error, `${name} ${folder}`) : undefined;
