@@ -363,6 +363,16 @@ test("a status waits while an attempt is under way, so that its end is not lost"
   expect(await outcomes()).toEqual(["pending"]);
 });
 
+test("a status of a stranger leaves no mark while an attempt is under way, so that its end is not lost", async () => {
+  const document = await sent("transmitted");
+  await makeDue(db.sql, document.id);
+  expect(await takeAttempt(db.sql, { id: document.id, owner: "x", lease_ms: 90_000 })).toBeDefined();
+  const { version } = (await findDocumentState(db.sql, document.id)) ?? {};
+  await receive(mlsExchange(clock, document.sbdhInstanceId, "AP", { seat: STRANGER_SEAT }));
+  expect([await outcomes(), await reasonsOf(document.id)]).toEqual([["pending"], []]);
+  expect((await findDocumentState(db.sql, document.id))?.version).toBe(version);
+});
+
 test("a status for a document whose receipt never comes is given up", async () => {
   const document = await sent();
   await receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
