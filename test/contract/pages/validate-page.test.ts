@@ -44,6 +44,15 @@ describe.each(serverForms)("the %s form", (form) => {
     expect((await fetch(`${gateway.origin}/validate/rules/BR-0`)).status).toBe(404);
     expect((await fetch(`${gateway.origin}/validate/rules/${"x".repeat(200)}`)).status).toBe(404);
   });
+
+  test("the name of a rule that does not exist is shown as text, whatever it is made of", async () => {
+    const name = `<b>{{content}}"'&`;
+    const html = await (await fetch(`${gateway.origin}/validate/rules/${encodeURIComponent(name)}`)).text();
+    const shown = "&lt;b&gt;{{content}}&quot;&#39;&amp;";
+    expect(html).toContain(`<title>${shown} – Kurier</title>`);
+    expect(html).toContain(`<h1>${shown}</h1>`);
+    expect(html).not.toContain("<b>");
+  });
 });
 
 test("what the pages of the rules show is drawn from the rule tables as they are", async () => {
