@@ -9,6 +9,7 @@ import {
   fstatSync,
   linkSync,
   openSync,
+  readFile,
   readFileSync,
   renameSync,
   rmSync,
@@ -72,12 +73,18 @@ function touchedAt(lock: string): number | undefined {
   }
 }
 
-/** Shows whoever does not see our process that we live, until it is ended. */
-function keepTouching(lock: string): NodeJS.Timeout {
+/**
+ * Shows whoever does not see our process that we live, until it is ended. A lock that another engine took while ours
+ * was frozen is not touched, or that one would look alive when it is killed.
+ */
+function keepTouching(lock: string, mine: string): NodeJS.Timeout {
   const timer = setInterval(() => {
-    const now_s = systemClock.now() / 1_000;
-    utimes(lock, now_s, now_s, () => {
-      // Where its file system is away or full for a moment, the next touch shows it.
+    readFile(lock, "utf8", (_error, text) => {
+      if (text !== mine) return;
+      const now_s = systemClock.now() / 1_000;
+      utimes(lock, now_s, now_s, () => {
+        // Where its file system is away or full for a moment, the next touch shows it.
+      });
     });
   }, LIMITS.data_dir_beat_ms);
   return timer.unref();
@@ -130,8 +137,7 @@ function onDataDir(path: string, act: () => void): void {
 }
 
 /**
- * Whether somebody else was at the lock: one has it, or, where process ids repeat as in two containers, one who starts
- * at the same moment has taken the draft of the same name.
+ * Whether somebody else was at the lock: one has it, or has taken our draft away, as who cleans up the directory.
  */
 const isMet = (error: unknown): boolean => ["EEXIST", "ENOENT"].includes(errorCode(error) ?? "");
 
@@ -208,14 +214,15 @@ export async function claimDataDir(dataDir: string, pause: (ms: number) => Promi
   });
   const lock = join(path, LOCK_FILE);
   const mine = `${process.pid}\n${processIdentity(process.pid) ?? ""}\n${processSpace()}\n`;
-  const draft = `${lock}.${process.pid}`;
+  // Not by the process id: in two containers it is often the same, and one would write into what the other has linked.
+  const draft = `${lock}.${randomUUID()}`;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     onDataDir(path, () => {
       writeFileSync(draft, mine, { mode: 0o600 });
     });
     try {
       linkSync(draft, lock);
-      const touching = keepTouching(lock);
+      const touching = keepTouching(lock, mine);
       return {
         path,
         release: () => {
@@ -227,6 +234,8 @@ export async function claimDataDir(dataDir: string, pause: (ms: number) => Promi
       if (!isMet(error)) throw unlockable(path, error);
       const found = readIfThere(lock);
       if (found === undefined) continue;
+      // Before the wait, for who is ended in it leaves nothing behind.
+      rmSync(draft, { force: true });
       const owner = await whoHas(lock, found, pause);
       if (owner !== undefined)
         throw new EmbeddedError(

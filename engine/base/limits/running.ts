@@ -3,10 +3,10 @@ import { MiB, SECOND_MS } from "./units.js";
 
 export const RUNNING_LIMITS = {
   // Nodes
-  /** A node says this often that it is alive, in database time, and is forgotten after so long a silence. */
   /** How often an engine touches the lock of its data directory, and how long one is looked at that nobody touches. */
   data_dir_beat_ms: 1 * SECOND_MS,
   data_dir_dead_ms: 5 * SECOND_MS,
+  /** A node says this often that it is alive, in database time, and is forgotten after so long a silence. */
   node_beat_ms: 2 * SECOND_MS,
   node_dead_ms: 10 * SECOND_MS,
 

@@ -390,21 +390,37 @@ describe("the data directory", () => {
     },
   );
 
-  test("who has a data directory touches its lock, until it lets go", async () => {
+  test("who waits for a lock of another container has no file of its own there, which it would leave when it is ended", async () => {
+    const dataDir = newDataDir();
+    writeFileSync(join(dataDir, "engine.lock"), "1\nsome-boot/1\nsome-boot/pid:[1]\n");
+    const seen: string[] = [];
+    const claim = await claimDataDir(dataDir, () => {
+      seen.push(...readdirSync(dataDir));
+      return Promise.resolve();
+    });
+    claim.release();
+    expect(new Set(seen)).toEqual(new Set(["engine.lock"]));
+  });
+
+  test("who has a data directory touches its lock, until it lets go or another has taken it", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-    try {
+    const claims: { release(): void }[] = []; // Bounded by the three of this test.
+    const claimed = async (): Promise<string> => {
       const dataDir = newDataDir();
-      const lock = join(dataDir, "engine.lock");
-      const claim = await claimDataDir(dataDir);
-      utimesSync(lock, 1, 1);
+      claims.push(await claimDataDir(dataDir));
+      return join(dataDir, "engine.lock");
+    };
+    try {
+      const [released, taken, held] = [await claimed(), await claimed(), await claimed()];
+      claims[0]?.release();
+      for (const lock of [released, taken]) writeFileSync(lock, "somebody else's");
+      for (const lock of [released, taken, held]) utimesSync(lock, 1, 1);
       vi.advanceTimersByTime(LIMITS.data_dir_beat_ms);
-      await eventually("the lock is touched", () => statSync(lock).mtimeMs > 1_000);
-      claim.release();
-      writeFileSync(lock, "somebody else's");
-      utimesSync(lock, 1, 1);
-      vi.advanceTimersByTime(LIMITS.data_dir_beat_ms);
-      expect(statSync(lock).mtimeMs).toBe(1_000);
+      // It is the last to be touched.
+      await eventually("the lock is touched", () => statSync(held).mtimeMs > 1_000);
+      expect([released, taken].map((lock) => statSync(lock).mtimeMs)).toEqual([1_000, 1_000]);
     } finally {
+      for (const claim of claims) claim.release();
       vi.useRealTimers();
     }
   });
