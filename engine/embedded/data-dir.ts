@@ -1,0 +1,199 @@
+/** The data directory, which one engine has at a time. */
+import { randomUUID } from "node:crypto";
+import {
+  closeSync,
+  fstatSync,
+  linkSync,
+  openSync,
+  readFile,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimes,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { systemClock } from "../base/clock.js";
+import { errorCode } from "../base/errors.js";
+import { makeFolderNow } from "../base/files/durable.js";
+import { LIMITS } from "../base/limits.js";
+import { EmbeddedError, processIdentity, processSpace } from "./child.js";
+import { linklessError } from "./links.js";
+import { pathErrorOf } from "./paths.js";
+
+const LOCK_FILE = "engine.lock";
+const ATTEMPTS = 5;
+
+interface DataDir {
+  /** Absolute. */
+  readonly path: string;
+  /** Lets another engine in. Safe to repeat. */
+  release(): void;
+}
+
+interface Owner {
+  readonly pid: number;
+  readonly identity: string;
+  /** Whose process ids these are; empty in a lock of a release that did not say so. */
+  readonly space: string;
+}
+
+const ownerOf = (text: string): Owner => {
+  const [pid = "", identity = "", space = ""] = text.split("\n");
+  return { pid: Number(pid), identity, space };
+};
+
+const isLive = ({ pid, identity }: Owner): boolean =>
+  Number.isInteger(pid) && pid > 0 && identity !== "" && processIdentity(pid) === identity;
+
+/** When a lock was last written or touched; it is opened for that, for a network's file system remembers times. */
+function touchedAt(lock: string): number | undefined {
+  try {
+    const file = openSync(lock, "r");
+    try {
+      return fstatSync(file).mtimeMs;
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Shows whoever does not see our process that we live, until it is ended. A lock that another engine took while ours
+ * was frozen is not touched, or that one would look alive when it is killed.
+ */
+function keepTouching(lock: string, mine: string): NodeJS.Timeout {
+  const timer = setInterval(() => {
+    readFile(lock, "utf8", (_error, text) => {
+      if (text !== mine) return;
+      const now_s = systemClock.now() / 1_000;
+      utimes(lock, now_s, now_s, () => {
+        // Where its file system is away or full for a moment, the next touch shows it.
+      });
+    });
+  }, LIMITS.data_dir_beat_ms);
+  return timer.unref();
+}
+
+/** Whether a lock is touched by somebody whose process is not seen from here, as in another container. */
+async function isTouched(lock: string, pause: (ms: number) => Promise<unknown>): Promise<boolean> {
+  const before = touchedAt(lock);
+  for (let waited_ms = 0; waited_ms < LIMITS.data_dir_dead_ms; waited_ms += LIMITS.data_dir_beat_ms) {
+    await pause(LIMITS.data_dir_beat_ms);
+    const now = touchedAt(lock);
+    if (now === undefined) return false;
+    if (now !== before) return true;
+  }
+  return false;
+}
+
+const readIfThere = (file: string): string | undefined => {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+};
+
+/** Sets a lock aside that nobody holds; puts it back when it turns out to be newer than the one that was looked at. */
+function removeStale(lock: string, aside: string, stale: string): void {
+  try {
+    renameSync(lock, aside);
+  } catch {
+    return;
+  }
+  if (readIfThere(aside) !== stale) {
+    try {
+      linkSync(aside, lock);
+    } catch {
+      // A third starter has taken the lock meanwhile, which the next look finds.
+    }
+  }
+  rmSync(aside, { force: true });
+}
+
+/** Does something with the data directory. @throws PathError in whose sentence it has its name */
+function onDataDir(path: string, act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    throw pathErrorOf(error, `DATA_DIR ${path}`) ?? error;
+  }
+}
+
+/**
+ * Whether somebody else was at the lock: one has it, or has taken our draft away, as who cleans up the directory.
+ */
+const isMet = (error: unknown): boolean => ["EEXIST", "ENOENT"].includes(errorCode(error) ?? "");
+
+/** Why no lock could be made though nobody has one, for the operator; anything else as it was. */
+function unlockable(path: string, error: unknown): unknown {
+  const name = `DATA_DIR ${path}`;
+  return linklessError(error, name) ?? pathErrorOf(error, name) ?? error;
+}
+
+/** Why nobody else may have the directory now; undefined where its lock is of nobody who lives. */
+async function whoHas(
+  lock: string,
+  text: string,
+  pause: (ms: number) => Promise<unknown>,
+): Promise<string | undefined> {
+  const owner = ownerOf(text);
+  if (owner.space === "" || owner.space === processSpace())
+    return isLive(owner) ? `the running engine with process id ${owner.pid}` : undefined;
+  return (await isTouched(lock, pause)) ? "a running engine in another container, or on another machine" : undefined;
+}
+
+/**
+ * Makes the data directory (mode 0700) and takes it for this process. The lock names process and start time: what a
+ * killed engine left behind is recognised, also when its process id was given to somebody else. Of a process in another
+ * container, or on another machine, nobody sees whether it runs; so who has the lock touches it, and a lock from
+ * elsewhere is looked at for LIMITS.data_dir_dead_ms.
+ * @throws EmbeddedError when a living engine has it, PathError when it cannot be made or written to
+ */
+export async function claimDataDir(dataDir: string, pause: (ms: number) => Promise<unknown> = delay): Promise<DataDir> {
+  const path = resolve(dataDir);
+  onDataDir(path, () => {
+    makeFolderNow(path);
+  });
+  const lock = join(path, LOCK_FILE);
+  const mine = `${process.pid}\n${processIdentity(process.pid) ?? ""}\n${processSpace()}\n`;
+  // Not by the process id: in two containers it is often the same, and one would write into what the other has linked.
+  const draft = `${lock}.${randomUUID()}`;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    onDataDir(path, () => {
+      writeFileSync(draft, mine, { mode: 0o600 });
+    });
+    try {
+      linkSync(draft, lock);
+      const touching = keepTouching(lock, mine);
+      return {
+        path,
+        release: () => {
+          clearInterval(touching);
+          if (readIfThere(lock) === mine) rmSync(lock, { force: true });
+        },
+      };
+    } catch (error) {
+      if (!isMet(error)) throw unlockable(path, error);
+      const found = readIfThere(lock);
+      if (found === undefined) continue;
+      // Before the wait, for who is ended in it leaves nothing behind.
+      rmSync(draft, { force: true });
+      const owner = await whoHas(lock, found, pause);
+      if (owner !== undefined)
+        throw new EmbeddedError(
+          `DATA_DIR is in use by ${owner}; stop it, or give this one a DATA_DIR and a PORT of its own.`,
+          true,
+        );
+      removeStale(lock, draft, found);
+    } finally {
+      rmSync(draft, { force: true });
+    }
+  }
+  throw new EmbeddedError("DATA_DIR cannot be locked; check that this user may write to it.");
+}
