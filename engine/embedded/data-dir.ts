@@ -1,17 +1,7 @@
 /** The data directory, which one engine has at a time. */
 import { randomUUID } from "node:crypto";
-import {
-  closeSync,
-  fstatSync,
-  linkSync,
-  openSync,
-  readFile,
-  readFileSync,
-  renameSync,
-  rmSync,
-  utimes,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, fstatSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFile, utimes } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -67,16 +57,23 @@ function touchedAt(lock: string): number | undefined {
  * was frozen is not touched, or that one would look alive when it is killed.
  */
 function keepTouching(lock: string, mine: string): NodeJS.Timeout {
-  const timer = setInterval(() => {
-    readFile(lock, "utf8", (_error, text) => {
-      if (text !== mine) return;
+  let isTouching = false;
+  const touch = async (): Promise<void> => {
+    isTouching = true;
+    try {
+      if ((await readFile(lock, "utf8")) !== mine) return;
       const now_s = systemClock.now() / 1_000;
-      utimes(lock, now_s, now_s, () => {
-        // Where its file system is away or full for a moment, the next touch shows it.
-      });
-    });
-  }, LIMITS.data_dir_beat_ms);
-  return timer.unref();
+      await utimes(lock, now_s, now_s);
+    } catch {
+      // Where its file system is away or full for a moment, the next touch shows it.
+    } finally {
+      isTouching = false;
+    }
+  };
+  return setInterval(() => {
+    // Of a file system that does not answer one thing is asked, and not one more each second.
+    if (!isTouching) void touch();
+  }, LIMITS.data_dir_beat_ms).unref();
 }
 
 /** Whether a lock is touched by somebody whose process is not seen from here, as in another container. */

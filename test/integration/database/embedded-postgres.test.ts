@@ -15,6 +15,7 @@ import fs, {
   utimesSync,
   writeFileSync,
 } from "node:fs";
+import promises from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -422,6 +423,23 @@ describe("the data directory", () => {
     } finally {
       for (const claim of claims) claim.release();
       vi.useRealTimers();
+    }
+  });
+
+  test("a file system that does not answer is asked for the lock once, and not again each second", async () => {
+    const dataDir = newDataDir();
+    const reads = vi.spyOn(promises, "readFile").mockReturnValue(new Promise(() => undefined));
+    syncBuiltinESMExports();
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    try {
+      const claim = await claimDataDir(dataDir);
+      vi.advanceTimersByTime(3 * LIMITS.data_dir_beat_ms);
+      claim.release();
+      expect(reads).toHaveBeenCalledTimes(1);
+    } finally {
+      vi.useRealTimers();
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
     }
   });
 });
