@@ -317,8 +317,9 @@ function sharedBehind<T>(make: () => Promise<T>): () => Promise<T> {
     current = made;
     return made;
   };
-  // Whoever waits for the one under way is told by it alone when it fails.
-  return () => (current === undefined ? begin() : (next ??= current.then(begin, begin)));
+  // Whoever waits for the one under way is told by it alone when it fails. Between its end and the beginning of the
+  // next there is a moment without one under way: who asks in it has the next one, too.
+  return () => next ?? (current === undefined ? begin() : (next = current.then(begin, begin)));
 }
 
 export function createMetrics(): Metrics {

@@ -137,13 +137,14 @@ export async function movePayloads(
 /** Removes what is given up, and objects of which no payload is left. @returns how many objects */
 async function removeOver(sql: Sql, store: PayloadStore, now: Instant): Promise<number> {
   await giveUp(sql, now);
-  await tidyAnnounced(sql, store, now);
   let removed = 0;
   for (let round = 0; round < LIMITS.sweep_rounds_max; round += 1) {
     const some = await removeEmpty(sql, store);
     removed += some;
     if (some < LIMITS.sweep_batch) break;
   }
+  // Last: a draft that cannot be removed is in the way of no payload that has to go.
+  await tidyAnnounced(sql, store, now);
   return removed;
 }
 

@@ -299,6 +299,28 @@ test("an engine without the store does not start on a database whose payloads ar
   await expect(startTestEngine({ db: engine.db })).rejects.toThrow("PAYLOAD_STORE is missing");
 });
 
+test("a draft that cannot be removed is in the way of no object that has to go", async () => {
+  const { sql } = engine.db;
+  const id = await endedDocument();
+  // Octets of its own, so that its object is nobody else's.
+  await sql`update payload set sealed = ${Buffer.from(id)} where document_id = ${id}`;
+  const files = openPayloadStore(`file:${folder}`, systemClock);
+  expect(await movePayloads(sql, files, LATER)).toEqual({ moved: 1, removed: 0 });
+  await sql`
+    insert into payload_announced (object, announced_at)
+    select object, ${new Date(0)} from payload_moved where document_id = ${id}`;
+  await sql`insert into payload_leftover (object) values ('over')`;
+  const removed: string[] = [];
+  const failing: PayloadStore = {
+    ...files,
+    remove: (object) => Promise.resolve(void removed.push(object)),
+    tidy: () => Promise.reject(new Error("stays")),
+  };
+  await expect(movePayloads(sql, failing, LATER)).rejects.toThrow("stays");
+  expect(removed).toEqual(["over"]);
+  expect(await movePayloads(sql, files, LATER)).toEqual({ moved: 0, removed: 0 });
+});
+
 test("beside a payload store whose file system is not there neither an engine nor kurier retention makes a folder in its place", async () => {
   const above = mkdtempSync(join(tmpdir(), "kurier-unmounted-"));
   const PAYLOAD_STORE = `file:${join(above, "payloads")}`;

@@ -331,6 +331,13 @@ describe("log and catalogue", () => {
     metrics.count("documents_accepted_total", {});
     expect(await metrics.exposition()).toContain("kurier_documents_accepted_total 2\n");
   });
+  test("who asks for the figures in the moment between two expositions has the next one, and begins none beside it", async () => {
+    const metrics = createMetrics();
+    const between = metrics.exposition().then(() => [metrics.exposition()]);
+    const next = metrics.exposition();
+    expect((await between)[0]).toBe(next);
+    expect(await next).toContain("kurier_documents_accepted_total 0\n");
+  });
   test("the exposition has every metric of the table, with the prefix", async () => {
     const text = await createMetrics().exposition();
     for (const name of Object.keys(METRICS)) expect(text).toContain(`# HELP kurier_${name} `);
