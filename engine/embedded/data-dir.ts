@@ -38,7 +38,11 @@ const ownerOf = (text: string): Owner => {
 const isLive = ({ pid, identity }: Owner): boolean =>
   Number.isInteger(pid) && pid > 0 && identity !== "" && processIdentity(pid) === identity;
 
-/** When a lock was last written or touched; it is opened for that, for a network's file system remembers times. */
+/**
+ * When a lock was last written or touched; it is opened for that, for a network's file system remembers times.
+ * @returns undefined where there is none any more
+ * @throws what the system says where nobody can look: that is no sign that nobody has it
+ */
 function touchedAt(lock: string): number | undefined {
   try {
     const file = openSync(lock, "r");
@@ -47,8 +51,9 @@ function touchedAt(lock: string): number | undefined {
     } finally {
       closeSync(file);
     }
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
   }
 }
 
@@ -181,7 +186,9 @@ export async function claimDataDir(dataDir: string, pause: (ms: number) => Promi
       if (found === undefined) continue;
       // Before the wait, for who is ended in it leaves nothing behind.
       rmSync(draft, { force: true });
-      const owner = await whoHas(lock, found, pause);
+      const owner = await whoHas(lock, found, pause).catch((fault: unknown) => {
+        throw pathErrorOf(fault, `DATA_DIR ${path}`) ?? fault;
+      });
       if (owner !== undefined)
         throw new EmbeddedError(
           `DATA_DIR is in use by ${owner}; stop it, or give this one a DATA_DIR and a PORT of its own.`,

@@ -391,6 +391,28 @@ describe("the data directory", () => {
     },
   );
 
+  test("a lock of another container at which nobody can look for a moment is not taken", async () => {
+    const dataDir = newDataDir();
+    const lock = join(dataDir, "engine.lock");
+    writeFileSync(lock, "1\nsome-boot/1\nsome-boot/pid:[1]\n");
+    const pause = (): Promise<void> => {
+      vi.spyOn(fs, "openSync").mockImplementation((path) => {
+        throw Object.assign(new Error("EIO"), { code: "EIO", syscall: "open", path });
+      });
+      syncBuiltinESMExports();
+      return Promise.resolve();
+    };
+    try {
+      await expect(claimDataDir(dataDir, pause)).rejects.toThrow(
+        expect.objectContaining({ message: `DATA_DIR ${dataDir} cannot be used: its disk fails.`, passing: true }),
+      );
+    } finally {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    }
+    expect(readdirSync(dataDir)).toEqual(["engine.lock"]);
+  });
+
   test("who waits for a lock of another container has no file of its own there, which it would leave when it is ended", async () => {
     const dataDir = newDataDir();
     writeFileSync(join(dataDir, "engine.lock"), "1\nsome-boot/1\nsome-boot/pid:[1]\n");
