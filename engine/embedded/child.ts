@@ -85,13 +85,16 @@ export function isRunning(pid: number): boolean {
   }
 }
 
+/** A text that tells this start of the machine from every other one. */
+const bootId = (): string => readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
+
 /** A text that tells a process from a later one with the same number; undefined when there is no such process. */
 export function processIdentity(pid: number): string | undefined {
   if (!isRunning(pid)) return undefined;
   if (!onLinux) return ps(pid, "lstart");
   const stat = procStat(pid);
   if (stat === undefined) return undefined;
-  return `${readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim()}/${stat.startedAt}`;
+  return `${bootId()}/${stat.startedAt}`;
 }
 
 /**
@@ -101,7 +104,7 @@ export function processIdentity(pid: number): string | undefined {
 export function processSpace(): string {
   if (!onLinux) return "";
   try {
-    return `${readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim()}/${readlinkSync("/proc/self/ns/pid")}`;
+    return `${bootId()}/${readlinkSync("/proc/self/ns/pid")}`;
   } catch {
     return "";
   }

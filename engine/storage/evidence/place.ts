@@ -17,10 +17,11 @@ export interface StoreUse {
 
 const identityOf = ({ dev, ino }: { readonly dev: number; readonly ino: number }): string => `${dev}:${ino}`;
 
-/** What a start has left that was killed while it tried the folder, as `mustMakeLinks` does: nothing of a store. */
-const TRIED = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.link)?$/;
+/** What a file is called that is not whole yet, or by which a start tries the folder (`mustMakeLinks`). */
+export const DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-const isEmpty = (names: readonly string[]): boolean => names.every((name) => TRIED.test(name));
+/** Whether a folder has nothing of a store: what a start has left that was killed while it tried it is none. */
+const isEmpty = (names: readonly string[]): boolean => names.every((name) => DRAFT.test(name.replace(/\.link$/, "")));
 
 /** Whether a folder is empty, or not there. */
 function holdsNothing(root: string): boolean {

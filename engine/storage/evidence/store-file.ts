@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 
 import { errorCode } from "../../base/errors.js";
 import { giveToOwnerOf, makeStoreFolder, ownersName, syncPath } from "../../base/files/durable.js";
-import { watchPlace } from "./place.js";
+import { DRAFT, watchPlace } from "./place.js";
 import type { StoreUse } from "./place.js";
 import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure, hourEnd } from "./store.js";
@@ -23,7 +23,6 @@ async function removeDraft(draft: string): Promise<void> {
 
 /** The name of a file that is not whole yet: no other file of a folder that others share is touched. */
 const draftName = (): string => `.${randomUUID()}`;
-const DRAFT = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 interface FileEvidenceStore extends EvidenceStore {
   readonly tidy: NonNullable<EvidenceStore["tidy"]>;
