@@ -107,6 +107,12 @@ export const NETWORK_LIMITS = {
   revocation_unknown_cache_ms: 1 * MINUTE_MS,
   /** Clocks of responders may differ from ours by this much. */
   revocation_clock_skew_ms: 5 * MINUTE_MS,
+  /**
+   * How far a wall clock may be set while a recipient is looked up and its message prepared; and when a document is
+   * attempted again whose clock was set further. Time servers slew what is less than 0.128 s. Ours.
+   */
+  clock_step_ms: 10 * SECOND_MS,
+  clock_set_retry_ms: 1 * SECOND_MS,
   /** An answer without nextUpdate is believed this long after thisUpdate. */
   revocation_age_max_ms: 3 * DAY_MS,
   certificate_bytes_max: 16 * KiB,

@@ -65,7 +65,17 @@ interface Target {
   readonly endpoint: Endpoint;
   readonly verdict: Trusted;
   readonly begun: Begun;
+  /** Both clocks before it was looked up. */
+  readonly since: Moment;
 }
+
+/** One moment by both clocks. */
+interface Moment {
+  readonly now: Instant;
+  readonly monotonic: number;
+}
+
+const momentOf = (clock: Clock): Moment => ({ now: clock.now(), monotonic: clock.monotonic() });
 
 /** Makes the transport over AS4: one attempt looks up, signs, encrypts, posts, judges and archives. */
 export function createAs4Transport(given: As4TransportPorts): Transport {
@@ -73,6 +83,7 @@ export function createAs4Transport(given: As4TransportPorts): Transport {
   const { endpoints, trust, receivers, log } = ports;
 
   async function deliver(exchange: Exchange, signal: AbortSignal): Promise<Outcome> {
+    const since = momentOf(given.clock);
     const found = await traced("look up", () => endpoints.find(exchange, signal));
     if (found.kind === "none") return outcomeOfRouting(found.status, found.reason);
     const verdict = found.verdict ?? (await trust.judge(found.certificate, signal));
@@ -83,7 +94,7 @@ export function createAs4Transport(given: As4TransportPorts): Transport {
     const begun = receivers.begin(found.url, participantKey(exchange.receiver));
     if (begun.kind === "later") return deferredBy(begun);
     try {
-      const result = await send(ports, exchange, { endpoint: found, verdict, begun }, signal);
+      const result = await send(ports, exchange, { endpoint: found, verdict, begun, since }, signal);
       if (result.stale) endpoints.forget(exchange.receiver);
       return result.outcome;
     } finally {
@@ -129,6 +140,10 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
     };
   const place = await new Promise<Place | Later>(target.begun.enter);
   if (place.kind === "later") return { outcome: deferredBy(place), stale: false };
+  if (isSet(ports.clock, target.since)) {
+    place.leave();
+    return { outcome: CLOCK_SET, stale: false };
+  }
   const sentAt = ports.clock.now();
   const result = await exchanged(target.endpoint, place, (onSending) =>
     ports.http({
@@ -171,6 +186,21 @@ const TIME_OVER: Outcome = {
   code: "TIME_OVER",
   detail: "The time of the attempt was over before anything was sent.",
 };
+
+/**
+ * Whether the wall clock was set since then. Evidence says by it when the recipient was looked up and when the message
+ * left: with a step in between the metadata and the revocation answer would for ever be those of another time.
+ */
+const isSet = (clock: Clock, since: Moment): boolean =>
+  Math.abs(clock.now() - since.now - (clock.monotonic() - since.monotonic)) > LIMITS.clock_step_ms;
+
+/** Nothing was sent: the next try looks everything up by the clock as it is then. */
+const CLOCK_SET = {
+  kind: "deferred",
+  code: "CLOCK_SET",
+  retryAfter_ms: LIMITS.clock_set_retry_ms,
+  keepsPlace: true,
+} as const satisfies Outcome;
 
 function busyOrThrow(error: unknown): "busy" {
   if (error instanceof PoolBusy) return "busy";

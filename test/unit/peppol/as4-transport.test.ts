@@ -58,6 +58,8 @@ let found: EndpointFound | undefined;
 /** Runs while the recipient is looked up. */
 let lookingUp: () => void;
 let forgotten: number;
+/** How far the wall clock was set. */
+let set_ms: number;
 let trust: ReturnType<typeof trustIn>;
 
 beforeAll(() => {
@@ -74,6 +76,7 @@ beforeEach(async () => {
   found = undefined;
   lookingUp = () => undefined;
   forgotten = 0;
+  set_ms = 0;
   trust = trustIn(them);
 });
 afterEach(async () => {
@@ -148,7 +151,7 @@ async function deliver(
     http: http.request,
     receivers,
     evidence: archive,
-    clock: systemClock,
+    clock: { now: () => systemClock.now() + set_ms, monotonic: () => systemClock.monotonic() },
     log: silentLog,
     ...(mlsType === undefined ? {} : { mlsType }),
   });
@@ -854,4 +857,56 @@ test("where no worker takes the message it is deferred for a moment: nothing was
   });
   expect(peer.arrived).toEqual([]);
   expect((await deliver(one)).kind).toBe("receipt");
+});
+
+describe("a wall clock that is set during an attempt", () => {
+  const HOUR_MS = 3_600_000;
+  const steps = [
+    ["forward", HOUR_MS],
+    ["back", -HOUR_MS],
+  ] as const;
+
+  test.each(steps)(
+    "a clock that is set %s between the look-up and the message defers the document for a moment: nothing was posted, the receiver keeps its places, and the next try delivers it",
+    async (_, step_ms) => {
+      const one = exchange();
+      const before = receivers.capacityOf(receiver).places;
+      lookingUp = () => {
+        set_ms += step_ms;
+      };
+      expect(await deliver(one)).toEqual({
+        kind: "deferred",
+        code: "CLOCK_SET",
+        keepsPlace: true,
+        retryAfter_ms: LIMITS.clock_set_retry_ms,
+      });
+      expect([peer.arrived.length, archive.stored.length]).toEqual([0, 0]);
+      expect([receivers.capacityOf(receiver).places, receivers.open()]).toEqual([before, 0]);
+      lookingUp = () => undefined;
+      expect((await deliver(one)).kind).toBe("receipt");
+    },
+  );
+
+  test.each(steps)(
+    "a clock that is set %s while the message is made defers its document: nothing was posted",
+    async (_, step_ms) => {
+      const sealing: As4Crypto = async (kind, input) => {
+        const sealed = await inThread(kind, input);
+        if (kind === "as4.seal") set_ms += step_ms;
+        return sealed;
+      };
+      expect(await deliver(exchange(), undefined, undefined, sealing)).toMatchObject({ code: "CLOCK_SET" });
+      expect(peer.arrived).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["forward", LIMITS.clock_step_ms - 1_000],
+    ["back", 1_000 - LIMITS.clock_step_ms],
+  ])("a clock that a time server sets %s by seconds keeps no message from leaving", async (_, step_ms) => {
+    lookingUp = () => {
+      set_ms += step_ms;
+    };
+    expect((await deliver()).kind).toBe("receipt");
+  });
 });
