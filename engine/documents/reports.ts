@@ -25,6 +25,7 @@ import {
   listSubmissions,
   submitReport,
 } from "../storage/reporting.js";
+import { earlierNow } from "../storage/retention/sweeps.js";
 import type { Sealer } from "../storage/sealer.js";
 import { orTemporary } from "../storage/sql.js";
 import type { Sql } from "../storage/sql.js";
@@ -57,8 +58,10 @@ export async function makeReport(sql: Sql, seat: string, { type, month }: DueRep
 export async function submitDueReports(ports: ReportPorts): Promise<number> {
   if (ports.environment !== "production") return 0;
   const { sql, countSql, clock, provider } = ports;
+  // A month has one report: one that is made before its end, by a clock that is ahead, would be the last word on it.
+  const now = await earlierNow(sql, clock.now());
   const last = await lastSubmissions(sql);
-  const due = dueReports(clock.now(), Object.fromEntries(last) as Partial<Record<ReportType, Month>>);
+  const due = dueReports(now, Object.fromEntries(last) as Partial<Record<ReportType, Month>>);
   let made = 0;
   for (const report of due) {
     const payload = await makeReport(countSql, provider.seat, report);
@@ -72,7 +75,7 @@ export async function submitDueReports(ports: ReportPorts): Promise<number> {
       processId: REPORT_PROCESS,
       payload,
     });
-    if (await submitReport(sql, { ...report, madeAt: clock.now(), message })) made += 1;
+    if (await submitReport(sql, { ...report, madeAt: now, message })) made += 1;
   }
   if (made > 0) ports.log.info("reports.made", { count: made });
   return made;

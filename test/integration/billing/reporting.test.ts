@@ -7,6 +7,7 @@ import { startStatusWork, STATUS_STEPS } from "../../../actors/status-work.js";
 import { openPayload } from "../../../engine/storage/payloads/payloads.js";
 import { makeReport, readSubmissions, submitDueReports } from "../../../engine/documents/reports.js";
 import { readStatistics } from "../../../engine/documents/statistics.js";
+import { DAY_MS, isoInstant } from "../../../engine/base/clock.js";
 import type { FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { OutboundTrigger } from "../../../engine/lifecycle/document.js";
@@ -15,7 +16,9 @@ import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
 import { createHttpClient } from "../../../engine/peppol/network/http.js";
 import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
 import {
+  addMonths,
   monthBounds,
+  monthOf,
   REPORT_DOCUMENT_TYPES,
   REPORT_PROCESS,
   REPORT_RECEIVER,
@@ -35,7 +38,8 @@ import { OWN, pass, PEER_SEAT, statusBench } from "../../support/as4/statuses.js
 import type { StatusBench } from "../../support/as4/statuses.js";
 
 const SEED = Number(process.env["SEED"] ?? "20261120");
-const clock = fakeClock("2026-12-01T00:00:00.000Z");
+/** In a month that is over by the database's clock as well: no report of a later one is made. */
+const clock = fakeClock("2024-12-01T00:00:00.000Z");
 let db: TestDatabase;
 let bench: StatusBench;
 let firms: [FirmId, FirmId];
@@ -57,7 +61,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   handed = [];
-  clock.setNow(Date.parse("2026-12-01T00:00:00.000Z") + LIMITS.report_delay_ms);
+  clock.setNow(Date.parse("2024-12-01T00:00:00.000Z") + LIMITS.report_delay_ms);
   await db.sql`truncate exchange, service_message, service_attempt, report_submission`;
 });
 
@@ -78,7 +82,7 @@ const add = async (row: Row): Promise<void> => {
     values (${randomUUID()}, ${row.direction}, ${row.kind}, ${firms[row.firm]}, ${c2}, ${c3}, ${row.type}, 'urn:p', 'peppol-transport-as4-v2_0', ${row.c1},
       ${row.direction === "incoming" ? "SK" : null}, ${row.user}, ${new Date(row.at)})`;
 };
-const NOVEMBER = monthBounds("2026-11");
+const NOVEMBER = monthBounds("2024-11");
 
 const rows = fc.array(
   fc.record({
@@ -90,11 +94,11 @@ const rows = fc.array(
     user: fc.constantFrom("0245:1", "0245:2", "0245:3"),
     c1: fc.constantFrom("SK", "AT"),
     at: fc.constantFrom(
-      "2026-10-31T23:59:59.999Z",
-      "2026-11-01T00:00:00Z",
-      "2026-11-15T12:00:00Z",
-      "2026-11-30T23:59:59.999Z",
-      "2026-12-01T00:00:00Z",
+      "2024-10-31T23:59:59.999Z",
+      "2024-11-01T00:00:00Z",
+      "2024-11-15T12:00:00Z",
+      "2024-11-30T23:59:59.999Z",
+      "2024-12-01T00:00:00Z",
     ),
   }),
   { maxLength: 25 },
@@ -105,7 +109,7 @@ test(`what is counted is what was exchanged in the month, by hand (SEED=${SEED})
     fc.asyncProperty(rows, async (made: readonly Row[]) => {
       await db.sql`truncate exchange`;
       for (const row of made) await add(row);
-      const inside = made.filter(({ at }) => at.startsWith("2026-11"));
+      const inside = made.filter(({ at }) => at.startsWith("2024-11"));
       const counts = await countTransactions(db.sql, NOVEMBER);
       const sum = (of: (count: (typeof counts)[number]) => boolean): number =>
         counts.filter(of).reduce((total, { count }) => total + count, 0);
@@ -148,7 +152,7 @@ test("both reports of a month are made once, by however many nodes, and sent to 
     type: "urn:a::X##y::1",
     user: "0245:1",
     c1: "AT",
-    at: "2026-11-15T12:00:00Z",
+    at: "2024-11-15T12:00:00Z",
   });
   const made = await Promise.all(Array.from({ length: 4 }, () => submitDueReports(bench.ports)));
   expect(made.reduce((a, b) => a + b)).toBe(2);
@@ -176,7 +180,7 @@ test("both reports of a month are made once, by however many nodes, and sent to 
   expect(handed.some(({ payload }) => payload.includes("<Incoming>1</Incoming>"))).toBe(true);
   const { submissions } = await readSubmissions(db.sql, "TSR");
   expect(submissions).toMatchObject([
-    { reportType: "TSR", period: "2026-11", status: "delivered", submittedAt: "2026-12-01T06:00:00.000Z" },
+    { reportType: "TSR", period: "2024-11", status: "delivered", submittedAt: "2024-12-01T06:00:00.000Z" },
   ]);
   expect((await readSubmissions(db.sql, undefined)).submissions).toHaveLength(2);
   // Reports are not counted in reports.
@@ -192,7 +196,7 @@ test("the timers of a node make both reports and send them over AS4; a receiver 
     type: "urn:a::X##y::1",
     user: "0245:1",
     c1: "AT",
-    at: "2026-11-15T12:00:00Z",
+    at: "2024-11-15T12:00:00Z",
   });
   const [us, them] = [accessPoint(OWN.seat), accessPoint(PEER_SEAT)];
   const peer = await startPeer(them, trustIn(us));
@@ -244,7 +248,7 @@ test("the timers of a node make both reports and send them over AS4; a receiver 
       envelope: { peerSeat: OWN.seat, countryC1: OWN.country },
     });
     expect(
-      arrived && plainOf(arrived.payload).equals(await makeReport(db.sql, OWN.seat, { type, month: "2026-11" })),
+      arrived && plainOf(arrived.payload).equals(await makeReport(db.sql, OWN.seat, { type, month: "2024-11" })),
     ).toBe(true);
   }
   expect(archive.stored.filter(({ record }) => record.facts.outcome === "receipt")).toHaveLength(2);
@@ -253,19 +257,31 @@ test("the timers of a node make both reports and send them over AS4; a receiver 
 test("an empty month is reported, months left out are made up for, and the sandbox reports nothing", async () => {
   expect(await submitDueReports({ ...bench.ports, environment: "sandbox" })).toBe(0);
   expect(await submitDueReports(bench.ports)).toBe(2);
-  clock.setNow(Date.parse("2027-02-01T00:00:00Z") + LIMITS.report_delay_ms);
+  clock.setNow(Date.parse("2025-02-01T00:00:00Z") + LIMITS.report_delay_ms);
   expect(await submitDueReports(bench.ports)).toBe(4);
   expect((await readSubmissions(db.sql, "EUSR")).submissions.map(({ period }) => period)).toEqual([
-    "2027-01",
-    "2026-12",
-    "2026-11",
+    "2025-01",
+    "2024-12",
+    "2024-11",
   ]);
   const [message] = await db.sql<
     { id: string; payload_key_id: string; payload_sealed: Buffer }[]
-  >`select id, payload_key_id, payload_sealed from service_message where subject = 'report/TSR/2026-11'`;
+  >`select id, payload_key_id, payload_sealed from service_message where subject = 'report/TSR/2024-11'`;
   if (message === undefined) throw new Error("no report");
   const stored = await openPayload(bench.ports.sealer, message.id, message.payload_key_id, message.payload_sealed);
-  expect(stored.equals(await makeReport(db.sql, OWN.seat, { type: "TSR", month: "2026-11" }))).toBe(true);
+  expect(stored.equals(await makeReport(db.sql, OWN.seat, { type: "TSR", month: "2024-11" }))).toBe(true);
+});
+
+test("a node whose clock is months ahead reports no month that is not over by the database's clock", async () => {
+  const [row] = await db.sql<{ now: Date }[]>`select now() as now`;
+  const now = row?.now.getTime() ?? 0;
+  clock.setNow(now + 100 * DAY_MS);
+  expect(await submitDueReports(bench.ports)).toBe(2);
+  expect(await submitDueReports(bench.ports)).toBe(0);
+  const over = addMonths(monthOf(now - LIMITS.report_delay_ms), -1);
+  const { submissions } = await readSubmissions(db.sql, undefined);
+  expect(submissions.map(({ period }) => period)).toEqual([over, over]);
+  expect(submissions.every(({ createdAt }) => createdAt < isoInstant(now + DAY_MS))).toBe(true);
 });
 
 const INVOICE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:x::2.1";
@@ -279,7 +295,7 @@ const SOLD: Row = {
   type: INVOICE,
   user: "0245:1",
   c1: "AT",
-  at: "2026-11-15T12:00:00Z",
+  at: "2024-11-15T12:00:00Z",
 };
 
 test("a firm reads its own invoices and credit notes of a month, no responses, and no one else's", async () => {
@@ -290,12 +306,12 @@ test("a firm reads its own invoices and credit notes of a month, no responses, a
   await add({ ...SOLD, type: RESPONSE });
   await add({ ...SOLD, kind: "invoice_response", type: RESPONSE });
   await add({ ...SOLD, firm: 1 });
-  await add({ ...SOLD, at: "2026-12-01T00:00:00Z" });
-  expect(await readStatistics(db.sql, firms[0], { period: "2026-11" }, clock.now())).toEqual({
-    period: { from: "2026-11-01", to: "2026-11-30" },
-    month: "2026-11",
-    from: "2026-10-31T23:00:00.000Z",
-    to: "2026-11-30T23:00:00.000Z",
+  await add({ ...SOLD, at: "2024-12-01T00:00:00Z" });
+  expect(await readStatistics(db.sql, firms[0], { period: "2024-11" }, clock.now())).toEqual({
+    period: { from: "2024-11-01", to: "2024-11-30" },
+    month: "2024-11",
+    from: "2024-10-31T23:00:00.000Z",
+    to: "2024-11-30T23:00:00.000Z",
     incoming: 2,
     outgoing: 1,
     documentTypes: [
@@ -309,7 +325,7 @@ test("a firm reads its own invoices and credit notes of a month, no responses, a
     top_senders: [],
     upcoming: [],
   });
-  expect(await readStatistics(db.sql, firms[0], {}, clock.now())).toMatchObject({ month: "2026-12", outgoing: 1 });
+  expect(await readStatistics(db.sql, firms[0], {}, clock.now())).toMatchObject({ month: "2024-12", outgoing: 1 });
   expect(await readStatistics(db.sql, firms[1], { period: "2025-01" }, clock.now())).toMatchObject({
     incoming: 0,
     outgoing: 0,
@@ -332,14 +348,14 @@ test.each([
 
 test("from and to are the first and the last day that count", async () => {
   for (const at of [
-    "2026-11-09T22:59:59.999Z",
-    "2026-11-09T23:00:00Z",
-    "2026-11-11T22:59:59.999Z",
-    "2026-11-11T23:00:00Z",
+    "2024-11-09T22:59:59.999Z",
+    "2024-11-09T23:00:00Z",
+    "2024-11-11T22:59:59.999Z",
+    "2024-11-11T23:00:00Z",
   ])
     await add({ ...SOLD, at });
-  expect(await readStatistics(db.sql, firms[0], { from: "2026-11-10", to: "2026-11-11" }, clock.now())).toMatchObject({
-    period: { from: "2026-11-10", to: "2026-11-11" },
+  expect(await readStatistics(db.sql, firms[0], { from: "2024-11-10", to: "2024-11-11" }, clock.now())).toMatchObject({
+    period: { from: "2024-11-10", to: "2024-11-11" },
     month: null,
     outgoing: 2,
   });
@@ -388,7 +404,7 @@ test("the words for what was exchanged follow the declared type, whatever proces
   await add({ ...SOLD, type: selfBilling });
   await add({ ...SOLD, type: selfBilling.replaceAll("Invoice", "CreditNote") });
   await db.sql`update exchange set process_id = 'urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0' where document_type_id = ${INVOICE}`;
-  expect((await readStatistics(db.sql, firms[0], { period: "2026-11" }, clock.now())).sent).toEqual({
+  expect((await readStatistics(db.sql, firms[0], { period: "2024-11" }, clock.now())).sent).toEqual({
     total: 3,
     by_type: { invoice: 1, self_billing: 1, self_billing_credit_note: 1 },
   });
@@ -396,7 +412,7 @@ test("the words for what was exchanged follow the declared type, whatever proces
 
 test("submissions are read page by page, newest first, and each page says how many there are", async () => {
   await submitDueReports(bench.ports);
-  clock.setNow(Date.parse("2027-02-01T00:00:00Z") + LIMITS.report_delay_ms);
+  clock.setNow(Date.parse("2025-02-01T00:00:00Z") + LIMITS.report_delay_ms);
   await submitDueReports(bench.ports);
   const all = await readSubmissions(db.sql, undefined);
   const page = await readSubmissions(db.sql, undefined, { limit: 2, offset: 3 });

@@ -2,7 +2,7 @@
 import type { Sql } from "../../../engine/storage/sql.js";
 
 /** The month. */
-export const MONTH = "2026-11";
+export const MONTH = "2024-11";
 const DAYS = 30;
 
 /**
