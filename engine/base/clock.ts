@@ -72,12 +72,17 @@ const bratislavaClock = new Intl.DateTimeFormat("en-GB", {
   hourCycle: "h23",
 });
 
+/** By how many hours clocks in Europe/Bratislava are ahead of UTC. */
+const bratislavaOffset_h = (instant: Instant): number =>
+  Math.round((Date.parse(`${bratislavaDay(instant)}T${bratislavaClock.format(instant)}Z`) - instant) / HOUR_MS);
+
 /** The time of day in Europe/Bratislava with its zone, `00:17:51+01:00`. */
-export function bratislavaTime(instant: Instant): string {
-  const time = bratislavaClock.format(instant);
-  const offset_ms = Date.parse(`${bratislavaDay(instant)}T${time}Z`) - instant;
-  return `${time}+0${Math.round(offset_ms / HOUR_MS)}:00`;
-}
+export const bratislavaTime = (instant: Instant): string =>
+  `${bratislavaClock.format(instant)}+0${bratislavaOffset_h(instant)}:00`;
+
+/** From one instant to another as calendar and clock in Europe/Bratislava tell it, where each day has 24 hours. */
+export const bratislavaSpan_ms = (from: Instant, to: Instant): number =>
+  to - from + (bratislavaOffset_h(to) - bratislavaOffset_h(from)) * HOUR_MS;
 
 /** A day of 24 hours; calendar days of Europe/Bratislava have 23 to 25. */
 export const DAY_MS = 86_400_000;

@@ -1,5 +1,5 @@
 /** The plans of firms that pay for themselves, and how a plan stands. */
-import { DAY_MS } from "../base/clock.js";
+import { bratislavaSpan_ms, DAY_MS } from "../base/clock.js";
 import type { Instant } from "../base/clock.js";
 import { LIMITS } from "../base/limits.js";
 import type { PlanCode, PlanRow } from "../storage/billing/plans.js";
@@ -53,7 +53,7 @@ interface PlanState {
   /** Also for some days after its end. */
   readonly active: boolean;
   readonly expiresAt: Instant | undefined;
-  /** Whole days, begun ones included; 0 after the end. */
+  /** Whole days of Europe/Bratislava, begun ones included; 0 after the end. */
   readonly daysUntilExpiry: number | undefined;
   readonly gracePeriodActive: boolean;
 }
@@ -70,7 +70,7 @@ export function planState({ code, expiresAt }: PlanRow, now: Instant): PlanState
     plan,
     active: now < end + LIMITS.plan_grace_ms,
     expiresAt: end,
-    daysUntilExpiry: Math.max(0, Math.ceil((end - now) / DAY_MS)),
+    daysUntilExpiry: now < end ? Math.ceil(bratislavaSpan_ms(now, end) / DAY_MS) : 0,
     gracePeriodActive: end <= now && now < end + LIMITS.plan_grace_ms,
   };
 }

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
+import { bratislavaMidnight } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { firstDayBefore, billingMonthOf } from "../../../engine/billing/months.js";
 import { planState } from "../../../engine/billing/plans.js";
@@ -94,6 +95,18 @@ describe("how a plan stands", () => {
       gracePeriodActive,
       expiresAt: END,
     });
+  });
+
+  // Summer time ends on 31 October 2027, a day of 25 hours, and begins on 26 March 2028, a day of 23.
+  test.each([
+    ["2027-11-01", "2027-10-30T00:00:00+02:00", 2],
+    ["2027-11-01", "2027-10-31T00:00:00+02:00", 1],
+    ["2028-03-27", "2028-03-25T23:30:00+01:00", 2],
+    ["2028-03-01", "2028-02-28T12:00:00+01:00", 2],
+    ["2028-01-01", "2027-12-31T23:59:59+01:00", 1],
+  ])("a plan that ends as %s begins has at %s as many days left as the calendar says", (end, now, days) => {
+    const expiresAt = new Date(bratislavaMidnight(end));
+    expect(planState({ code: "start", expiresAt }, Date.parse(now)).daysUntilExpiry).toBe(days);
   });
 
   test("a plan without an end is active and in no grace", () => {
