@@ -23,7 +23,7 @@ import { readFirm, readFirmDocuments, readFirms, readOwnFirm } from "../../engin
 import { integratorOf } from "../../engine/identity/caller.js";
 import { readKeys } from "../../engine/identity/partners/keys.js";
 import { readTemplate, readTemplates } from "../../engine/identity/partners/templates.js";
-import { readFirmConsents } from "../../engine/identity/people/firm-consents.js";
+import { hasFirmConsent, readFirmConsents } from "../../engine/identity/people/firm-consents.js";
 import { resolveRecipient } from "../../engine/lookup/resolve.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
 import type { ConnectedPeers } from "../../engine/sandbox/sandbox.js";
@@ -199,7 +199,12 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
 const PAGES: readonly Plug<EngineParts>[] = [
   plug(frontRoutes, ({ pages, people }) => ({ ...pages, people })),
   plug(agreementRoutes, ({ pages, people, oauth }) => ({ ...pages, people, oauth })),
-  plug(consentPageRoutes, ({ pages, people, partners }) => ({ ...pages, people, consents: partners })),
+  plug(consentPageRoutes, ({ pages, people, partners, sql }) => ({
+    ...pages,
+    people,
+    consents: partners,
+    holds: (integratorId, firmId) => hasFirmConsent(sql, integratorId, firmId),
+  })),
   plug(firmPageRoutes, ({ pages, people, partners, sql }) => ({
     ...pages,
     people,

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 
+import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { OpenedOffer } from "../../../engine/identity/partners/consents.js";
 import type { PartnerOperations } from "../../../engine/identity/partners/operations.js";
@@ -26,6 +27,8 @@ type Offices = Session["memberships"];
 interface ConsentPagePorts extends PageSettings {
   readonly people: Pick<People, "session">;
   readonly consents: Pick<PartnerOperations, "openConsentOffer" | "acceptConsentOffer" | "declineConsentOffer">;
+  /** Whether a firm's consent is in force. @throws Refusal TEMPORARY */
+  holds(integratorId: IntegratorId, firmId: FirmId): Promise<boolean>;
 }
 
 /** The path of an offer is its secret: what has not its form is no offer. */
@@ -166,7 +169,10 @@ export const consentPageRoutes = (ports: ConsentPagePorts): readonly Route[] => 
             ? await consents.acceptConsentOffer(answer)
             : await consents.declineConsentOffer(answer);
         const wished = body.decision === "accept" ? "accepted" : "declined";
-        const text = OUTCOMES[outcome === "already" ? wished : outcome];
+        const end = outcome === "already" ? wished : outcome;
+        // A page from before may be sent long after the consent was withdrawn.
+        const isOver = end === "accepted" && outcome !== wished && !(await ports.holds(offer.integratorId, firmId));
+        const text = isOver ? ENDED[end] : OUTCOMES[end];
         return text === undefined ? desk.fault("unknown") : outcomePage(desk, text, firmId);
       },
     }),

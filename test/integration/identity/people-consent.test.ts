@@ -186,6 +186,19 @@ describe.each(serverForms)("the %s form", (form) => {
     expect(read.status).toBe(403);
   });
 
+  test("a page from before a withdrawal, sent again, says that the invitation was accepted, and not that the consent is given", async () => {
+    const { path } = await invite();
+    const form = formOf(await owner.get(path), path);
+    expect((await owner.submit(form, { decision: "accept" })).text).toContain("The consent is given.");
+    const firm = `/firm/${running.sandbox.sender.firmId}`;
+    await owner.submit(formOf(await owner.get(firm), `${firm}/revoke`));
+    for (const decision of ["accept", "decline"]) {
+      const page = await owner.submit(form, { decision });
+      expect([decision, page.text.includes("The consent is given.")]).toEqual([decision, false]);
+      expect([decision, page.text]).toEqual([decision, expect.stringContaining("This invitation was accepted.")]);
+    }
+  });
+
   test("an operator gives and takes offices; what is taken is gone from the next request on, in a session too", async () => {
     const firm = `/firm/${running.sandbox.sender.firmId}`;
     const office = { email: "druha@odosielatel.example", firmId: running.sandbox.sender.firmId };
