@@ -26,8 +26,8 @@ function allowNull(jsonSchema: z.core.JSONSchema.BaseSchema): void {
 }
 
 /**
- * A zod schema as OpenAPI 3.0 writes it. `.meta({ openapi: {…} })` replaces what zod derives: for fields whose text
- * form is parsed, such as numbers in a query.
+ * A zod schema as OpenAPI 3.0 writes it. `.meta({ openapi: {…} })` replaces what zod derives, but for the words: for
+ * fields whose text form is parsed, such as numbers in a query.
  * @param leavesOutNulls  whether it is of a body whose members that are null are read as left out
  */
 function schemaOf(schema: z.ZodType, components: Components, leavesOutNulls = false): JsonObject {
@@ -38,8 +38,9 @@ function schemaOf(schema: z.ZodType, components: Components, leavesOutNulls = fa
     override: ({ zodSchema, jsonSchema }) => {
       const given = z.globalRegistry.get(zodSchema)?.["openapi"];
       if (typeof given === "object" && given !== null) {
+        const { description } = jsonSchema;
         for (const name of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, name);
-        Object.assign(jsonSchema, given);
+        Object.assign(jsonSchema, description === undefined ? {} : { description }, given);
       }
       const isMember = !Object.is(zodSchema, schema);
       if (leavesOutNulls && isMember && isLeftOutByNull(zodSchema)) allowNull(jsonSchema);

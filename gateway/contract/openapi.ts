@@ -190,7 +190,8 @@ const PARAMETERS: JsonObject = {
     name: "X-Firm-Id",
     in: "header",
     required: false,
-    description: "The firm. Required with a central sk_int_* key, forbidden with a sk_live_* key.",
+    description:
+      "The firm, by its id as GET /firms lists it. Required with a central sk_int_* key; one that is made for a single firm may leave it out; forbidden with a sk_live_* key.",
     schema: { type: "string", format: "uuid" },
   },
   CustomerRef: {

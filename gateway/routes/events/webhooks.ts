@@ -16,6 +16,7 @@ import type {
 } from "../../../engine/events/webhooks/subscriptions.js";
 import { actorOf } from "../../../engine/identity/audit.js";
 import type { Caller, FirmContext } from "../../../engine/identity/caller.js";
+import { EVENT_KINDS } from "../../../engine/lifecycle/document.js";
 import { FEED_KINDS } from "../../../engine/lifecycle/feed.js";
 import { uuid, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
@@ -69,6 +70,16 @@ const url = z
   .max(LIMITS.outbound_url_chars_max)
   .nullable()
   .describe("HTTPS, at a public address; null to pull the events.");
+
+const subscriptionBody = z.object({
+  url,
+  events: events
+    .nullish()
+    .describe(
+      `${EVENT_KINDS.join(", ")} when absent; others, such as document.received, are told where they are named.`,
+    ),
+  isActive: z.boolean().nullish().describe("true when absent; false is told nothing until it is switched on."),
+});
 
 const subscription = z.object({
   id: z.uuid(),
@@ -131,7 +142,7 @@ const makingRows = (ports: WebhookRoutesPorts): readonly Route[] => [
     description:
       "What happened before is not told. A subscription belongs to its firm, or to the integrator that made it for the firm, and covers the firm's documents of every interface.",
     errors: ["WEBHOOK_LIMIT_REACHED", "REQUEST_INVALID", "TEMPORARY"],
-    request: { body: z.object({ url, events: events.nullish(), isActive: z.boolean().nullish() }) },
+    request: { body: subscriptionBody },
     responses: { 201: { description: "The subscription with its secret.", schema: made } },
     handler: async (request) => {
       const { url: wanted, events: kinds, isActive } = request.body;

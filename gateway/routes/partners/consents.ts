@@ -78,12 +78,14 @@ const createBody = z.object({
     .min(1)
     .max(LIMITS.customer_ref_chars_max)
     .nullish()
-    .describe("Your own name for the company. It does not deduplicate requests."),
+    .describe(
+      "Your own name for the company. When it accepts it becomes its customerRef of the Connector, unless it has one already or another of your firms bears that name. It does not deduplicate requests.",
+    ),
   relationshipMode: z.enum(RELATIONSHIP_MODES).default("technical_delegation"),
   requestedInterface: z
     .enum(REQUESTED_INTERFACES)
     .default("enterprise_api")
-    .describe("enterprise_api opens the Enterprise API and SAPI; all opens the Connector too."),
+    .describe("enterprise_api opens the Enterprise API and SAPI; connector that alone; all opens the three."),
   requestedScopes: z.array(consentScope).min(1).max(CONSENT_SCOPES.length),
 });
 

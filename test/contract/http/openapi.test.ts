@@ -107,6 +107,20 @@ describe.each(Object.keys(documents))("the %s document", (name) => {
   });
 });
 
+// Members whose form is given by hand lost their words: 32 of this body, and what is looked up or scheduled.
+test("each member of a document to send says what it is, and so do a time to schedule and a type that is looked up", () => {
+  const membersOf = (path: string): Record<string, { description?: string }> =>
+    documents["enterprise"]?.paths[`/api/v1${path}`]?.["post"]?.requestBody?.content["application/json"]?.schema[
+      "properties"
+    ] as Record<string, { description?: string }>;
+  const silent = Object.entries(membersOf("/documents/send")).filter(
+    ([, { description }]) => description === undefined,
+  );
+  expect(silent).toEqual([]);
+  expect(membersOf("/box/items")["scheduledFor"]?.description).toContain("at most a year ahead");
+  expect(membersOf("/peppol/capabilities")["documentType"]?.description).toContain("As sends name it");
+});
+
 // reviews/contract.md: "`pattern` on X-Request-Id though the server replaces bad ones, grant_type not an enum … ±2^53 bounds shown; one example in three documents", "info.license, tag descriptions"
 describe.each(Object.keys(documents))("what generators and readers of the %s document need", (name) => {
   const document = documents[name] as Document & {
