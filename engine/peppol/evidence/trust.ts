@@ -366,8 +366,8 @@ async function metadataFaults(judge: Judge, { manifest, parts, recipient }: Audi
 }
 
 /**
- * How old metadata may be when they are used: as long as an answer is remembered, as long as an attempt may take, and as
- * far as a clock may be set in between.
+ * How old metadata may be when they are used: as long as an answer is remembered, as long as an attempt may take, and
+ * as far as a clock may be set in between.
  */
 const METADATA_AGE_MAX_MS =
   Math.max(LIMITS.smp_cache_ms, LIMITS.recipient_cache_ms) + LIMITS.attempt_timeout_ms + LIMITS.clock_step_ms;
