@@ -142,8 +142,18 @@ export async function customerContext(
   if (binding === undefined || (scopedFirmId !== undefined && scopedFirmId !== binding.firmId))
     throw new Refusal("NOT_FOUND");
   const scopes = bindingScopes(caller, binding, "connector", ports.environment);
-  if (scopes === undefined) throw new Refusal("FIRM_FORBIDDEN");
+  if (scopes === undefined) throw new Refusal("FIRM_FORBIDDEN", [], whyNotConnector(binding));
   return { firmId: binding.firmId, customerRef, scopes };
+}
+
+/** What is said of a firm that the integrator calls by its own name: what it knows of its consent, and what to do. */
+function whyNotConnector({ state, interfaces }: BindingRow): Refusal["extras"] {
+  if (state !== "active") return { nextAction: "Invite the firm with POST /consent-offers." };
+  if (interfaces.includes("connector")) return {};
+  return {
+    message: "The consent of this firm does not cover the Connector.",
+    nextAction: "Invite the firm anew, with requestedInterface connector or all: what it accepts is then its consent.",
+  };
 }
 
 /**

@@ -135,7 +135,8 @@ function verdictOf(row: Route, status: number, error: Readonly<Record<string, un
   if (status === 403 && error["code"] === "PARTNER_NOT_AUTHORIZED") return "403 class";
   if (status === 403 && (error["required_scope"] !== undefined || text.includes("lacks the scope"))) return "403 scope";
   if (status === 403 && text.includes("This firm only sends")) return "403 mailbox";
-  if (status === 403 && /no active binding|does not own the participant/.test(text)) return 403;
+  if (status === 403 && /no active binding|does not cover the Connector|does not own the participant/.test(text))
+    return 403;
   if (status === 400 && (CONTEXT_CODES.test(String(error["code"])) || text.includes("X-Peppol-Participant-Id")))
     return 400;
   if (isCustomers(row) && status === 400 && text.includes("customerRef")) return 400;

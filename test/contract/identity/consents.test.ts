@@ -58,6 +58,26 @@ describe.each(serverForms)("the %s form", (form) => {
     return [partner, client];
   };
 
+  test("a call of the Connector for a firm whose consent does not cover it, or has been withdrawn, says what to do", async () => {
+    const [partner, client] = await assigned();
+    const made = await offer(partner, client, { customerReference: "K-77", requestedScopes: WISH });
+    expect(await answerOffer(t, String(made.json["id"]), client.firmId)).toBe("accepted");
+    const list = () => api(t, partner.key.token, "GET /connector/documents?customerRef=K-77");
+    expect([(await list()).status, (await list()).json["error"]]).toEqual([
+      403,
+      expect.objectContaining({
+        code: "FORBIDDEN",
+        message: "The consent of this firm does not cover the Connector.",
+        nextAction: expect.stringContaining("requestedInterface connector or all"),
+      }),
+    ]);
+    await withdraw(t, partner, client);
+    expect([(await list()).status, (await list()).json["error"]]).toEqual([
+      403,
+      expect.objectContaining({ nextAction: "Invite the firm with POST /consent-offers." }),
+    ]);
+  });
+
   describe("POST /consent-offers", () => {
     // enterprise.md: "201 with the id and the one-time consentUrl; header Cache-Control: no-store"
     // rulings.md §8: "{id, consentUrl, customerReference, relationshipMode, requestedInterface, requestedScopes, status, expiresAt, createdAt}", "Offers expire after 14 days"
