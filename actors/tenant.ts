@@ -2,6 +2,8 @@
  * The actor of one tenant: what operators make of it takes turns, so that two who register one participant make one
  * firm. Its turns are short; between nodes the unique indexes decide.
  */
+import { assignFirmOfSandbox } from "../engine/identity/firms.js";
+import type { Assignment } from "../engine/identity/firms.js";
 import { createKey } from "../engine/identity/keys.js";
 import type { NewKey } from "../engine/identity/keys.js";
 import { decideProductionBy } from "../engine/identity/operators/production.js";
@@ -21,6 +23,7 @@ import type { ActorKind, ActorSystem } from "./system.js";
 type NewIntegrator = { readonly name: string };
 type Approval = Parameters<typeof decideProductionBy>[1];
 type ApprovalOutcome = Awaited<ReturnType<typeof decideProductionBy>>;
+type AssignmentOutcome = Awaited<ReturnType<typeof assignFirmOfSandbox>>;
 type CustomerEnd = Awaited<ReturnType<typeof endCustomerBy>>;
 type KeyOutcome = Awaited<ReturnType<typeof createKey>>;
 
@@ -28,6 +31,7 @@ type TenantProtocol = {
   readonly CreateFirm: { readonly ask: NewTenantFirm; readonly reply: MadeFirm | ParticipantFault };
   readonly CreateIntegrator: { readonly ask: NewIntegrator; readonly reply: MadeIntegrator };
   readonly DecideProduction: { readonly ask: Approval; readonly reply: ApprovalOutcome };
+  readonly AssignFirm: { readonly ask: Assignment; readonly reply: AssignmentOutcome };
   readonly EndCustomer: { readonly ask: EndingCustomer; readonly reply: CustomerEnd };
   readonly CreateKey: { readonly ask: NewKey; readonly reply: KeyOutcome };
 };
@@ -43,6 +47,7 @@ export const tenantKind = (ports: TenantPorts): TenantKind => ({
     CreateFirm: async (_, firm) => ({ reply: await makeFirm(ports, firm) }),
     CreateIntegrator: async (_, integrator) => ({ reply: await makeIntegrator(ports, integrator) }),
     DecideProduction: async (_, approval) => ({ reply: await decideProductionBy(ports, approval) }),
+    AssignFirm: async (_, assignment) => ({ reply: await assignFirmOfSandbox(ports, assignment) }),
     EndCustomer: async (_, ending) => ({ reply: await endCustomerBy(ports, ending) }),
     CreateKey: async (_, key) => ({ reply: await createKey(ports, key) }),
   },
@@ -54,6 +59,8 @@ export interface Tenants {
   makeIntegrator(integrator: NewIntegrator): Promise<MadeIntegrator>;
   /** Approves an integrator for production, or takes that back, for a reason that is written down. */
   decideProduction(approval: Approval): Promise<ApprovalOutcome>;
+  /** Gives a firm of the sandbox to an integrator, who may invite it from then on. */
+  assignFirm(assignment: Assignment): Promise<AssignmentOutcome>;
   /** Ends a customer of White Label, for a reason that is written down. */
   endCustomer(ending: EndingCustomer): Promise<CustomerEnd>;
   /** @throws Refusal REQUEST_INVALID for a wrong allowlist */
@@ -68,6 +75,7 @@ export const tenantsThroughActors = (actors: ActorSystem, kind: TenantKind): Ten
   makeFirm: (firm) => actors.ask(kind, `participant/${participantKey(firm.participantId)}`, "CreateFirm", firm),
   makeIntegrator: (integrator) => actors.ask(kind, `name/${integrator.name}`, "CreateIntegrator", integrator),
   decideProduction: (approval) => actors.ask(kind, approval.id, "DecideProduction", approval),
+  assignFirm: (assignment) => actors.ask(kind, assignment.integratorId, "AssignFirm", assignment),
   endCustomer: (ending) => actors.ask(kind, `customer/${ending.id}`, "EndCustomer", ending),
   makeKey: (key) =>
     actors.ask(kind, "firmId" in key.owner ? key.owner.firmId : key.owner.integratorId, "CreateKey", key),

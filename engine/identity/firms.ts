@@ -3,9 +3,10 @@ import type { Clock } from "../base/clock.js";
 import { newId, participantKey } from "../base/ids.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../base/ids.js";
 import type { Scope } from "../base/scopes.js";
-import { putBinding, revokeBinding } from "../storage/identity/bindings.js";
-import type { Interface } from "../storage/identity/bindings.js";
+import { assignSandboxFirm, putBinding, revokeBinding } from "../storage/identity/bindings.js";
+import type { Interface, SandboxAssignment } from "../storage/identity/bindings.js";
 import { insertFirm, insertIntegrator, insertParticipant } from "../storage/identity/firms.js";
+import { orTemporary } from "../storage/sql.js";
 import type { Json, Sql } from "../storage/sql.js";
 import { OPERATOR, stampOf } from "./audit.js";
 import type { Actor } from "./audit.js";
@@ -85,6 +86,19 @@ export async function bindFirm(ports: Ports, binding: NewBinding): Promise<void>
   const { customerRef = null, state = "active", ...rest } = binding;
   await putBinding(ports.sql, { ...rest, customerRef, state }, ports.clock.now(), stampOf(OPERATOR, ports.clock));
 }
+
+/** A firm of the sandbox, and the integrator who may invite it. */
+export interface Assignment {
+  readonly integratorId: IntegratorId;
+  readonly firmId: FirmId;
+}
+
+/**
+ * Assigns a firm of the sandbox to an integrator, which is what its invitation needs there. Safe to repeat.
+ * @source spec/enterprise.md, POST /consent-offers: in sandbox only an already assigned synthetic company
+ */
+export const assignFirmOfSandbox = ({ sql, clock }: Ports, assignment: Assignment): Promise<SandboxAssignment> =>
+  orTemporary(assignSandboxFirm(sql, assignment, clock.now(), stampOf(OPERATOR, clock)));
 
 /**
  * Withdraws the firm's consent: access ends at once, the keys made for that firm end, issued tokens never work for it

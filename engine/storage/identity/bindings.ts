@@ -8,7 +8,7 @@ import type { AuditStamp } from "./audit.js";
 
 /** @source spec/enterprise.md, States: firm and partner binding */
 export const BINDING_STATES = ["required", "pending", "active", "revoked"] as const;
-type BindingState = (typeof BINDING_STATES)[number];
+export type BindingState = (typeof BINDING_STATES)[number];
 
 /** Interfaces that a consent names. @source spec/enterprise.md, Consent offer; Endpoints: GET /firms/consent-status */
 export const INTERFACES = ["enterprise", "sapi", "connector"] as const;
@@ -63,6 +63,40 @@ export async function putBinding(
   await sql`
     select put_firm_binding(${binding.integratorId}, ${binding.firmId}, ${binding.customerRef}, ${binding.state},
       ${[...binding.scopes]}, ${[...binding.interfaces]}, ${isoInstant(now)}, ${stampParameter(sql, audit)})`;
+}
+
+/** The state of the binding that there is now, or which of the two is not there. */
+export type SandboxAssignment = BindingState | "unknown_integrator" | "unknown_firm";
+
+/**
+ * Gives a firm of the sandbox to an integrator, who may invite it from then on and nothing else. A binding that there is
+ * stays as it is.
+ */
+export async function assignSandboxFirm(
+  sql: Sql,
+  { integratorId, firmId }: Pick<BindingRow, "integratorId" | "firmId">,
+  now: Instant,
+  audit: AuditStamp,
+): Promise<SandboxAssignment> {
+  const rows = await sql<{ readonly isIntegrator: boolean; readonly isFirm: boolean; readonly state: BindingState }[]>`
+    with made as (
+      insert into firm_binding (integrator_id, firm_id, state, scopes, interfaces, created_at, updated_at)
+      select i.id, f.id, 'required', '{}', '{}', ${isoInstant(now)}, ${isoInstant(now)}
+      from integrator as i join firm as f on f.id = ${firmId} and f.sandbox and lock_living_firm(f.id)
+      where i.id = ${integratorId}
+      on conflict (integrator_id, firm_id) do nothing
+      returning integrator_id, firm_id, state
+    ), noted as (
+      select append_audit(${stampParameter(sql, audit)}, 'firm.assigned', firm_id, integrator_id, 'firm', firm_id::text,
+        jsonb_build_object('state', state)) from made
+    )
+    select exists (select 1 from integrator where id = ${integratorId}) as "isIntegrator",
+      exists (select 1 from firm where id = ${firmId} and sandbox and erased_at is null) as "isFirm",
+      coalesce((select state from firm_binding where integrator_id = ${integratorId} and firm_id = ${firmId}), 'required')
+        as state, (select count(*) from noted)`;
+  const [row] = rows;
+  if (row?.isIntegrator !== true) return "unknown_integrator";
+  return row.isFirm ? row.state : "unknown_firm";
 }
 
 /** @returns whether there was a binding to withdraw */

@@ -1,10 +1,11 @@
-/** `kurier integrators …`: which integrators there are, and which of them may act for firms in production. */
+/** `kurier integrators …`: which there are, which may act for firms in production, and whom they may invite in a sandbox. */
 import { isoInstant, systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
-import { parseIntegratorId } from "../../../engine/base/ids.js";
-import type { IntegratorId } from "../../../engine/base/ids.js";
+import { parseFirmId, parseIntegratorId } from "../../../engine/base/ids.js";
+import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { nodesKnow } from "../../../engine/identity/nodes/hearing.js";
+import type { BindingState } from "../../../engine/storage/identity/bindings.js";
 import { findIntegratorSheet, listIntegratorSheets } from "../../../engine/storage/operators/integrators.js";
 import type { IntegratorSheet } from "../../../engine/storage/operators/integrators.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
@@ -103,10 +104,51 @@ const decisionCommand = ({ verb, isAuthorized, summary, usage }: Decision): Comm
   },
 });
 
-/** Operators' view of integrators, and their approval. */
+const firmIn = (text: string | undefined): FirmId => {
+  const id = parseFirmId(text ?? "");
+  if (id === undefined) throw new UsageError("--firm is needed: the id of a firm, as kurier firms create prints it.");
+  return id;
+};
+
+/** What is said of a binding by its state. */
+const ASSIGNED: Readonly<Record<BindingState, string>> = {
+  required: "The integrator may invite it now: POST /consent-offers.",
+  pending: "The firm has agreed; the integrator takes it in with POST /firms/assign.",
+  active: "The integrator acts for it already.",
+  revoked: "The firm has withdrawn; the integrator may invite it again: POST /consent-offers.",
+};
+
+const assignCommand: Command = {
+  name: "integrators assign",
+  summary: "Let an integrator invite a firm of the sandbox.",
+  usage: [
+    "kurier integrators assign ID --firm FIRM",
+    "In a sandbox an integrator may invite only firms that are assigned to it; the demo firms are the demo integrator's.",
+    "It acts for the firm once the firm has agreed. A binding that there is stays as it is. Safe to repeat.",
+  ],
+  run: async (args) => {
+    const { values, options } = parseArguments(args, { options: ["firm"], words: 1 });
+    const integratorId = integratorIn(values[0]);
+    const firmId = firmIn(options.get("firm"));
+    const config = loadConfig();
+    if (config.ENVIRONMENT !== "sandbox")
+      throw new UsageError("In production an approved integrator invites any firm; there is nothing to assign.");
+    const state = await withTenants(config, (tenants) => tenants.assignFirm({ integratorId, firmId }));
+    if (state === "unknown_integrator" || state === "unknown_firm") {
+      complain(state === "unknown_firm" ? "There is no firm of this id in the sandbox." : UNKNOWN);
+      return EXIT.failed;
+    }
+    printRow([integratorId, firmId, state]);
+    complain(ASSIGNED[state]);
+    return EXIT.ok;
+  },
+};
+
+/** Operators' view of integrators, their approval, and whom they may invite in a sandbox. */
 export const integratorCommands: readonly Command[] = [
   { ...listCommand, name: "integrators" },
   listCommand,
+  assignCommand,
   decisionCommand({
     verb: "approve",
     isAuthorized: true,

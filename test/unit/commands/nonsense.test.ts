@@ -59,6 +59,7 @@ const CASES: Readonly<Record<string, Case>> = {
   "keys list": { options: OWNERS },
   integrators: { options: { "--after": IDS } },
   "integrators list": { options: { "--after": IDS } },
+  "integrators assign": { words: [ID, "--firm", ID], options: { "--firm": IDS } },
   "integrators approve": { words: [ID], options: { "--reason": ["", "x".repeat(10_000)] } },
   "integrators withdraw": { words: [ID], options: { "--reason": ["", "x".repeat(10_000)] } },
   "owner invite": {

@@ -27,6 +27,7 @@ const TAKEN: Readonly<Record<string, readonly string[]>> = {
   "keys list": NONE,
   integrators: NONE,
   "integrators list": NONE,
+  "integrators assign": [ID],
   "integrators approve": [ID],
   "integrators withdraw": [ID],
   "keys rotate-master": NONE,

@@ -1,0 +1,82 @@
+/**
+ * Operators of a sandbox say which firms an integrator may invite there.
+ * @source spec/enterprise.md, POST /consent-offers: "In sandbox the call targets only an already assigned synthetic company"
+ */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { integratorCommands } from "../../../gateway/commands/people/integrators.js";
+import { answerOffer, api, bindClient, newClient, newPartner, withdraw } from "../../support/callers/partners.js";
+import type { Client, Partner } from "../../support/callers/partners.js";
+import { startTestEngine } from "../../support/engines/engine.js";
+import type { TestEngine } from "../../support/engines/engine.js";
+import { hearCommand } from "../../support/engines/heard-command.js";
+
+let t: TestEngine;
+beforeAll(async () => {
+  t = await startTestEngine();
+});
+afterAll(() => t.stop());
+
+const assign = (integrator: string, firm: string) =>
+  hearCommand({
+    commands: integratorCommands,
+    name: "integrators assign",
+    databaseUrl: t.db.url,
+    args: [integrator, "--firm", firm],
+  });
+const invite = (partner: Partner, client: Client) =>
+  api(t, partner.key.token, "POST /consent-offers", {
+    body: { targetIdentifier: client.ico, requestedScopes: ["documents:send"] },
+  });
+const bindingOf = ({ integratorId }: Partner, { firmId }: Client) =>
+  t.db.sql`select state, scopes from firm_binding where integrator_id = ${integratorId} and firm_id = ${firmId}`;
+
+test("an integrator invites a firm of the sandbox once it is assigned to it, and acts for it once the firm has agreed", async () => {
+  const [partner, client] = [await newPartner(t), await newClient(t)];
+  expect((await invite(partner, client)).status).toBe(403);
+  for (const said of [
+    await assign(partner.integratorId, client.firmId),
+    await assign(partner.integratorId, client.firmId),
+  ])
+    expect(said).toEqual({
+      code: 0,
+      said: `${partner.integratorId}  ${client.firmId}  required\nThe integrator may invite it now: POST /consent-offers.\n`,
+    });
+  const audit = await t.db.sql`
+    select event, actor_type, metadata from audit_entry
+    where integrator_id = ${partner.integratorId} and firm_id = ${client.firmId}`;
+  expect(audit).toEqual([{ event: "firm.assigned", actor_type: "operator", metadata: { state: "required" } }]);
+  const asked = await api(t, partner.key.token, "GET /documents/outbox", { headers: { "x-firm-id": client.firmId } });
+  expect(asked.status).toBe(403);
+  const offer = await invite(partner, client);
+  expect(offer.status).toBe(201);
+  expect(await answerOffer(t, String(offer.json["id"]), client.firmId)).toBe("accepted");
+  expect(await bindingOf(partner, client)).toEqual([{ state: "active", scopes: ["documents:send"] }]);
+});
+
+test("a binding that there is stays as it is when its firm is assigned, and the command says which it is", async () => {
+  const [partner, client] = [await newPartner(t), await newClient(t)];
+  await bindClient(t, partner, client);
+  const before = await bindingOf(partner, client);
+  expect((await assign(partner.integratorId, client.firmId)).said).toContain(
+    "active\nThe integrator acts for it already.",
+  );
+  expect(await bindingOf(partner, client)).toEqual(before);
+  await withdraw(t, partner, client);
+  expect((await assign(partner.integratorId, client.firmId)).said).toContain("revoked\nThe firm has withdrawn;");
+  expect(await bindingOf(partner, client)).toMatchObject([{ state: "revoked" }]);
+});
+
+test("who is not there is named, and nothing is written", async () => {
+  const [partner, client] = [await newPartner(t), await newClient(t)];
+  expect(await assign(randomUUID(), client.firmId)).toEqual({ code: 1, said: "There is no integrator of this id.\n" });
+  expect(await assign(partner.integratorId, randomUUID())).toEqual({
+    code: 1,
+    said: "There is no firm of this id in the sandbox.\n",
+  });
+  const erased = await newClient(t);
+  await t.db.sql`update firm set erased_at = now() where id = ${erased.firmId}`;
+  expect((await assign(partner.integratorId, erased.firmId)).code).toBe(1);
+  expect(await t.db.sql`select 1 from firm_binding where integrator_id = ${partner.integratorId}`).toEqual([]);
+});
