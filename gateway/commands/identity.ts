@@ -1,5 +1,4 @@
 /** `kurier firms|integrators|keys create` and `keys list`: what an operator must do without SQL. */
-import { startActors } from "../../actors/system.js";
 import { keyName, tenantName } from "../../engine/identity/names.js";
 import type { ParticipantFault } from "../../engine/identity/registration.js";
 import { tenantKind, tenantsThroughActors } from "../../actors/tenant.js";
@@ -15,8 +14,6 @@ import { Refusal } from "../../engine/base/errors.js";
 import { parseAllowlist } from "../../engine/identity/allowlist.js";
 import { parseFirmId, parseIntegratorId } from "../../engine/base/ids.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../../engine/base/ids.js";
-import { silentLog } from "../../engine/base/log.js";
-import { createMetrics } from "../../engine/base/metrics.js";
 import { registersNewFirms } from "../../engine/peppol/discovery/registrations-setup.js";
 import { REGISTRATION_RESULTS } from "../../engine/peppol/discovery/registrations.js";
 import type { RegistrationResult } from "../../engine/peppol/discovery/registrations.js";
@@ -28,6 +25,7 @@ import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ParsedArguments } from "./command.js";
 import { lookInto, withDatabase } from "./database.js";
 import type { CommandDatabase, DatabaseUse } from "./database.js";
+import { withActors } from "./people/actors.js";
 import { withRegistrations } from "./participants.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
@@ -59,7 +57,7 @@ const printRecord = (record: Readonly<Record<string, unknown>>): void => {
   print(JSON.stringify(record, null, 2));
 };
 
-/** Runs `use` with the actors that own tenants, in this process: a command is one more node. */
+/** Runs `use` with the actors that own tenants. */
 export const withTenants = <T>(
   config: Config,
   use: (tenants: Tenants, database: CommandDatabase) => Promise<T>,
@@ -67,22 +65,11 @@ export const withTenants = <T>(
 ): Promise<T> =>
   withDatabase(
     config,
-    async (database) => {
-      const { sql } = database;
-      const actors = startActors({
-        log: silentLog,
-        metrics: createMetrics(),
-        monotonic: () => systemClock.monotonic(),
-      });
-      try {
-        return await use(
-          tenantsThroughActors(actors, tenantKind({ sql, clock: systemClock, environment: config.ENVIRONMENT })),
-          database,
-        );
-      } finally {
-        await actors.stop();
-      }
-    },
+    (database) =>
+      withActors((actors) => {
+        const kind = tenantKind({ sql: database.sql, clock: systemClock, environment: config.ENVIRONMENT });
+        return use(tenantsThroughActors(actors, kind), database);
+      }),
     options,
   );
 

@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 
 import { registrationKind, registrationsThroughActors } from "../../actors/registration.js";
 import type { Registrations } from "../../actors/registration.js";
-import { startActors } from "../../actors/system.js";
 import { isoInstant, systemClock } from "../../engine/base/clock.js";
 import { ConfigError, loadConfig } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
@@ -11,7 +10,6 @@ import { Refusal } from "../../engine/base/errors.js";
 import { parseParticipantId, participantKey } from "../../engine/base/ids.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
-import { createMetrics } from "../../engine/base/metrics.js";
 import { openOwnPki } from "../../engine/peppol/pki/setup.js";
 import { providerOfSeat } from "../../engine/peppol/seats.js";
 import { openRegistrationPorts } from "../../engine/peppol/discovery/registrations-setup.js";
@@ -24,6 +22,7 @@ import { complain, print } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode, ParsedArguments } from "./command.js";
 import { lookInto, withDatabase } from "./database.js";
+import { withActors } from "./people/actors.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
 interface Registering {
@@ -32,7 +31,7 @@ interface Registering {
   readonly provider: ParticipantId | undefined;
 }
 
-/** Runs `use` with the actors that own registrations, in this process. @throws ConfigError when we do not register */
+/** Runs `use` with the actors that own registrations. @throws ConfigError when we do not register */
 export const withRegistrations = <T>(config: Config, use: (registering: Registering) => Promise<T>): Promise<T> =>
   withDatabase(config, async ({ sql }) => {
     const { keys } = await openOwnPki({ config, dataDir: config.DATA_DIR, clock: systemClock, log: silentLog });
@@ -45,15 +44,10 @@ export const withRegistrations = <T>(config: Config, use: (registering: Register
     });
     if (ports === undefined)
       throw new ConfigError(["SML_SMP_ID must be set: it names our SMP in the network's register."]);
-    const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
-    try {
-      return await use({
-        registrations: registrationsThroughActors(actors, registrationKind(ports)),
-        provider: providerOfSeat(keys.ap().seat),
-      });
-    } finally {
-      await actors.stop();
-    }
+    const provider = providerOfSeat(keys.ap().seat);
+    return withActors((actors) =>
+      use({ registrations: registrationsThroughActors(actors, registrationKind(ports)), provider }),
+    );
   });
 
 /** What an operator is told of a result; for those that did not succeed, what to do. */

@@ -1,12 +1,9 @@
 /** `kurier onboarding …`: operators' decisions on firms that integrators ask for. */
 import { onboardingThroughActors } from "../../../actors/onboarding.js";
-import { startActors } from "../../../actors/system.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
 import { Refusal } from "../../../engine/base/errors.js";
 import { parseIntegratorId, parseOnboardingId } from "../../../engine/base/ids.js";
-import { silentLog } from "../../../engine/base/log.js";
-import { createMetrics } from "../../../engine/base/metrics.js";
 import { createOnboarding, ONBOARDING_DECISIONS } from "../../../engine/identity/onboarding/onboarding.js";
 import type { Onboarding, OnboardingDecision } from "../../../engine/identity/onboarding/onboarding.js";
 import { revokeConsent } from "../../../engine/identity/firms.js";
@@ -15,6 +12,7 @@ import { setManagedBilling } from "../../../engine/storage/identity/onboarding/r
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command } from "../command.js";
 import { lookInto, withDatabase } from "../database.js";
+import { withActors } from "./actors.js";
 import { print, printRow } from "../terminal.js";
 
 /** Runs `use` with the onboarding of the database; a refusal becomes a sentence for the operator. */
@@ -24,25 +22,18 @@ const withOnboarding = (
 ): Promise<void> => {
   const config = loadConfig();
   return run(config, async ({ sql }) => {
-    const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
     const ports = { sql, clock: systemClock };
+    const onboarding = createOnboarding({
+      ...ports,
+      environment: config.ENVIRONMENT,
+      isOn: true,
+      identity: { revokeConsent: (integratorId, firmId) => revokeConsent(ports, integratorId, firmId) },
+    });
     try {
-      await use(
-        onboardingThroughActors(
-          actors,
-          createOnboarding({
-            ...ports,
-            environment: config.ENVIRONMENT,
-            isOn: true,
-            identity: { revokeConsent: (integratorId, firmId) => revokeConsent(ports, integratorId, firmId) },
-          }),
-        ),
-      );
+      await withActors((actors) => use(onboardingThroughActors(actors, onboarding)));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       throw new UsageError(error.message);
-    } finally {
-      await actors.stop();
     }
   });
 };

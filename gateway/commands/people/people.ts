@@ -1,12 +1,10 @@
 /** `kurier owner invite` and `kurier people list`: who may sign in for a firm or an integrator. */
 import { peopleThroughActors } from "../../../actors/people.js";
-import { startActors } from "../../../actors/system.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
 import { parseEmail } from "../../../engine/base/ids.js";
 import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
 import { createLog } from "../../../engine/base/log.js";
-import { createMetrics } from "../../../engine/base/metrics.js";
 import { PERSON_ROLES } from "../../../engine/base/roles.js";
 import { createPeople } from "../../../engine/identity/people/people.js";
 import type { People } from "../../../engine/identity/people/people.js";
@@ -19,6 +17,7 @@ import { mailerOf } from "../../start/people.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command, ParsedArguments } from "../command.js";
 import { lookInto, withDatabase } from "../database.js";
+import { withActors } from "./actors.js";
 import { oneOwnerIn } from "../identity.js";
 import { print, printRow } from "../terminal.js";
 
@@ -28,16 +27,16 @@ const withPeople = <T>(
   use: (people: People, sql: Sql) => Promise<T>,
   run: typeof lookInto = withDatabase,
 ): Promise<T> =>
-  run(config, async ({ sql }) => {
+  run(config, ({ sql }) => {
     const log = createLog("warn");
-    const actors = startActors({ log, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
-    const mailer = mailerOf({ config, log, clock: systemClock, dataDir: config.DATA_DIR }, publicUrlOf(config));
-    try {
-      return await use(peopleThroughActors(actors, createPeople({ sql, clock: systemClock, mailer })), sql);
-    } finally {
-      await mailer.stop();
-      await actors.stop();
-    }
+    return withActors(async (actors) => {
+      const mailer = mailerOf({ config, log, clock: systemClock, dataDir: config.DATA_DIR }, publicUrlOf(config));
+      try {
+        return await use(peopleThroughActors(actors, createPeople({ sql, clock: systemClock, mailer })), sql);
+      } finally {
+        await mailer.stop();
+      }
+    }, log);
   });
 
 const ownerOf = (parsed: ParsedArguments): { readonly firmId?: FirmId; readonly integratorId?: IntegratorId } =>

@@ -1,7 +1,6 @@
 /** `kurier white-label …`: operators' view of White Label, and the end of a review or of a customer. */
 import { registrationKind, registrationsThroughActors } from "../../../actors/registration.js";
 import { whiteLabelKind, whiteLabelThroughActors } from "../../../actors/registry/white-label.js";
-import { startActors } from "../../../actors/system.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
 import { ERRORS, Refusal } from "../../../engine/base/errors.js";
@@ -9,7 +8,6 @@ import type { ErrorName } from "../../../engine/base/errors.js";
 import { parseUuid } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
-import { createMetrics } from "../../../engine/base/metrics.js";
 import { listWhiteLabel } from "../../../engine/identity/white-label/reads.js";
 import { findWhiteLabel } from "../../../engine/storage/identity/white-label.js";
 import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
@@ -22,6 +20,7 @@ import { openWhiteLabelRegistry } from "../../start/white-label.js";
 import { EXIT, parseArguments, UsageError } from "../command.js";
 import type { Command, ExitCode } from "../command.js";
 import { lookInto, withDatabase } from "../database.js";
+import { withActors } from "./actors.js";
 import { withTenants } from "../identity.js";
 import { complain, print, printRow, readStandardInput } from "../terminal.js";
 
@@ -50,38 +49,38 @@ function refused({ reason, message }: Refusal): ExitCode {
   return code;
 }
 
-/** Does something about an operation in this process, which is one more node. @throws Refusal of what is done */
+/** Does something about an operation. @throws Refusal of what is done */
 async function withCommands<Result>(sql: Sql, run: (commands: Commands) => Promise<Result>): Promise<Result> {
   const config = loadConfig();
   const clock = systemClock;
   const { keys } = await openOwnPki({ config, dataDir: config.DATA_DIR, clock, log: silentLog });
   const sealer = (await openMasterKeys(sql, config)).sealer;
   const registering = openRegistrationPorts({ config, sql, sealer, keys, clock });
-  const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => clock.monotonic() });
-  let close: () => unknown = () => undefined;
-  try {
-    const registry = openWhiteLabelRegistry(
-      {
-        config,
-        log: silentLog,
-        onStop: (stop) => {
-          close = stop;
+  return withActors(async (actors) => {
+    let close: () => unknown = () => undefined;
+    try {
+      const registry = openWhiteLabelRegistry(
+        {
+          config,
+          log: silentLog,
+          onStop: (stop) => {
+            close = stop;
+          },
         },
-      },
-      {
-        sql,
-        registrations:
-          registering === undefined ? undefined : registrationsThroughActors(actors, registrationKind(registering)),
-        accessPoint: { keys },
-        publicUrl: publicUrlOf(config),
-      },
-    );
-    const ports = { sql, clock, log: silentLog, sealer, registry, environment: config.ENVIRONMENT };
-    return await run(whiteLabelThroughActors(actors, whiteLabelKind(ports)));
-  } finally {
-    await close();
-    await actors.stop();
-  }
+        {
+          sql,
+          registrations:
+            registering === undefined ? undefined : registrationsThroughActors(actors, registrationKind(registering)),
+          accessPoint: { keys },
+          publicUrl: publicUrlOf(config),
+        },
+      );
+      const ports = { sql, clock, log: silentLog, sealer, registry, environment: config.ENVIRONMENT };
+      return await run(whiteLabelThroughActors(actors, whiteLabelKind(ports)));
+    } finally {
+      await close();
+    }
+  });
 }
 
 /** The operation that a command is about. @throws UsageError */
