@@ -15,6 +15,7 @@ import type { Log } from "../engine/base/log.js";
 import { ownTurn } from "../engine/base/memory/turns.js";
 import type { Metrics } from "../engine/base/metrics.js";
 import { openSpan, withinSpan } from "../engine/base/tracing/tracing.js";
+import { within } from "../engine/base/waiting/wake.js";
 import { KeyMissing } from "../engine/storage/sealer.js";
 import { isPassing } from "../engine/storage/sql.js";
 
@@ -112,6 +113,14 @@ class Entry {
     this.cache = started.cache;
     this.idleSince = started.at;
   }
+}
+
+function deferred(): NonNullable<Entry["retired"]> {
+  let resolve = (): void => undefined;
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
 }
 
 /** FNV-1a over UTF-16 units: spreads keys over the parents. */
@@ -237,13 +246,11 @@ export function startActors(ports: {
   function retire<P extends Protocol, Cache>(kind: ActorKind<P, Cache>, key: string): Promise<void> {
     const path = `${kind.name}/${key}`;
     const entry = entries.get(path);
-    if (entry === undefined) return Promise.resolve();
-    if (entry.retired !== undefined) return entry.retired.promise;
-    let resolve = (): void => undefined;
-    const promise = new Promise<void>((done) => {
-      resolve = done;
-    });
-    entry.retired = { promise, resolve };
+    return entry === undefined ? Promise.resolve() : dropWhenEmpty(path, entry);
+  }
+
+  function dropWhenEmpty(path: string, entry: Entry): Promise<void> {
+    const { promise } = (entry.retired ??= deferred());
     if (entry.waiting === 0) drop(path, entry);
     return promise;
   }
@@ -275,30 +282,8 @@ export function startActors(ports: {
     stop: async () => {
       stopping = true;
       clearInterval(sweeper);
-      const drained = Promise.all(
-        [...entries].map(([path, entry]) => {
-          let resolve = (): void => undefined;
-          entry.retired ??= {
-            promise: new Promise<void>((done) => {
-              resolve = done;
-            }),
-            resolve: () => {
-              resolve();
-            },
-          };
-          const { promise } = entry.retired;
-          if (entry.waiting === 0) drop(path, entry);
-          return promise;
-        }),
-      );
-      let timer: NodeJS.Timeout | undefined;
-      await Promise.race([
-        drained,
-        new Promise<void>((done) => {
-          timer = setTimeout(done, LIMITS.drain_timeout_ms);
-        }),
-      ]);
-      clearTimeout(timer);
+      const drained = Promise.all([...entries].map(([path, entry]) => dropWhenEmpty(path, entry)));
+      await within(drained, LIMITS.drain_timeout_ms, undefined);
       for (const [path, entry] of entries) drop(path, entry);
       stop(system);
     },

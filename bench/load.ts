@@ -5,6 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import autocannon from "autocannon";
 
 import { systemClock } from "../engine/base/clock.js";
+import { within } from "../engine/base/waiting/wake.js";
 
 /** A request that the load generator makes again and again. */
 export interface LoadRequest {
@@ -206,7 +207,7 @@ export async function runPacedLoad({
       }),
     );
   }
-  await Promise.race([Promise.all(underWay), pause(ANSWERS_MS, undefined, { ref: false })]);
+  await within(Promise.all(underWay), ANSWERS_MS, undefined);
   agent.destroy();
   latencies.sort((left, right) => left - right);
   const errors = (statuses.get(0) ?? 0) + amount - latencies.length;

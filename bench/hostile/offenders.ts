@@ -9,6 +9,7 @@ import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
 import { systemClock } from "../../engine/base/clock.js";
+import { within } from "../../engine/base/waiting/wake.js";
 import { accessPointKey } from "../rsa.js";
 import { templateOf } from "../send-requests.js";
 import type { Offender, OffendersJob, Statuses } from "./jobs.js";
@@ -92,7 +93,7 @@ async function paced(url: string, seconds: number, { rate, network, next }: Kind
     });
     underWay.add(asked);
   }
-  await Promise.race([Promise.all(underWay), pause(ANSWERS_MS, undefined, { ref: false })]);
+  await within(Promise.all(underWay), ANSWERS_MS, undefined);
   for (const agent of agents) agent.destroy();
   for (let left = 0; left < underWay.size; left += 1) counted.add("unanswered");
   return counted.statuses;
@@ -115,7 +116,7 @@ async function uploadSlowly(url: string, until: number, at: number, counted: Cou
     );
     while (!socket.destroyed && status === "" && systemClock.monotonic() < until) {
       socket.write(randomBytes(SLOW_PIECE));
-      await Promise.race([ended, pause(SLOW_PIECE_EVERY_MS)]);
+      await within(ended, SLOW_PIECE_EVERY_MS, undefined);
     }
     const wasCut = socket.destroyed;
     socket.destroy();

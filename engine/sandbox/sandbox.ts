@@ -7,6 +7,7 @@ import type { ParticipantId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
 import { errorFields } from "../base/log.js";
 import type { Log } from "../base/log.js";
+import { within } from "../base/waiting/wake.js";
 import type { AccessPoint } from "../peppol/access-point.js";
 import type { As4Jobs } from "../peppol/as4/jobs.js";
 import type { As4Crypto } from "../peppol/as4/messages.js";
@@ -155,7 +156,7 @@ function connectPeers(options: SandboxOptions, { accessPoint, keys, fateOf }: Pa
     send: (order) => send(samplePosting(order, clock)),
     settle: async () => {
       ending.abort();
-      await Promise.race([Promise.all(promised), pause(LIMITS.sandbox_settle_ms, undefined, { ref: false })]);
+      await within(Promise.all(promised), LIMITS.sandbox_settle_ms, undefined);
     },
     stop: () => {
       client.close();

@@ -3,6 +3,7 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { createOctets } from "../../engine/base/memory/octets.js";
 import type { Octets } from "../../engine/base/memory/octets.js";
 import { smallRequest } from "../../engine/base/memory/turns.js";
+import { within } from "../../engine/base/waiting/wake.js";
 import { BodyShares, RequestShares } from "./shares.js";
 
 /** A request as its listener sees it: one that may miss a deadline. */
@@ -78,22 +79,12 @@ export class Load {
   /** Resolves when no request is under way, or when the drain's time is over. */
   async drained(): Promise<boolean> {
     if (this.#isIdle) return true;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<false>((resolve) => {
-      timer = setTimeout(() => {
-        resolve(false);
-      }, this.limits.drain_timeout_ms);
-    });
     const done = new Promise<true>((resolve) => {
       this.#idle.push(() => {
         resolve(true);
       });
     });
-    try {
-      return await Promise.race([done, late]);
-    } finally {
-      clearTimeout(timer);
-    }
+    return within(done, this.limits.drain_timeout_ms, false);
   }
 
   /** Ends the requests that have missed their deadline. One timer calls this, so that no request needs its own. */
