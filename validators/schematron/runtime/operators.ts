@@ -17,6 +17,7 @@ import {
 } from "./values.js";
 import type { Atomic, AtomicType, Item } from "./values.js";
 import type { Arithmetic, Comparison } from "../xpath/ast.js";
+import { compareCodePoints } from "../../xml/c14n.js";
 import type { XmlDocument } from "../../xml/document.js";
 
 type Maybe<T> = T | undefined;
@@ -85,19 +86,8 @@ export function negateAny(value: Maybe<Atomic>): Maybe<Atomic> {
   return number instanceof Decimal ? exact.neg(number) : new Double(-number.value);
 }
 
-/** Order of two strings by code point. JavaScript compares UTF-16 units, which differs above U+FFFF. */
-export function compareText(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const x = a.charCodeAt(i);
-    const y = b.charCodeAt(i);
-    if (x !== y) return rank(x) < rank(y) ? -1 : 1;
-  }
-  return a.length - b.length;
-}
-
-/** Surrogates stand for code points above every other unit. */
-const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit);
+/** Order of two strings, by the name that compiled rules call it. */
+export const compareText = compareCodePoints;
 
 /** Whether `order` (-1, 0, 1; NaN = not comparable) satisfies the operator. */
 export function holds(op: Comparison, order: number): boolean {
@@ -121,7 +111,7 @@ const compareDoubles = (a: number, b: number): number => (a < b ? -1 : a > b ? 1
 
 /** Order of two values of the same kind; XPTY0004 when there is none. */
 function order(a: Atomic, b: Atomic): number {
-  if (typeof a === "string" && typeof b === "string") return Math.sign(compareText(a, b));
+  if (typeof a === "string" && typeof b === "string") return compareText(a, b);
   if (a instanceof Decimal && b instanceof Decimal) return exact.cmp(a, b);
   if (isNumber(a) && isNumber(b)) return compareDoubles(numberOf(a), numberOf(b));
   if (typeof a === "boolean" && typeof b === "boolean") return Number(a) - Number(b);
