@@ -20,6 +20,7 @@
  *
  * @source W3C XPath and XQuery Functions and Operators (2.0), sections 6.2 and 6.4; XML Schema part 2, 3.2.3
  */
+import { isSpace } from "../xml/space.js";
 
 /** Digits a number in a document may have, leading zeros apart; longer ones are no number to us (FOAR0002 in XPath). */
 export const DIGITS_MAX = 4096;
@@ -138,8 +139,6 @@ function parseLong(text: string, scale: number, negative: boolean): Decimal | un
   if (digits.length > DIGITS_MAX || kept > DIGITS_MAX) return undefined;
   return fromBig(negative ? -BigInt(digits) : BigInt(digits), kept);
 }
-
-const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 9 || code === 13;
 
 /** Coefficient of any size → the canonical form: trailing zeros of a fraction cut, small when it fits. */
 function fromBig(coefficient: bigint, scale: number): Decimal {

@@ -6,12 +6,11 @@ import { NONE } from "../xml/document.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";
 import { cbc } from "../xml/names.js";
 import type { NameId } from "../xml/names.js";
+import { isSpace } from "../xml/space.js";
 import { decimalIn, fromDouble, parseDecimal, sign } from "./decimal.js";
 import type { Decimal } from "./decimal.js";
 import { RuleError } from "./rule.js";
 import { walked } from "./walks.js";
-
-const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 9 || code === 13;
 
 /**
  * XPath normalize-space(): XML white space trimmed, runs of it one space. Returns the same string when nothing changes.

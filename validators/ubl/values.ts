@@ -5,6 +5,7 @@
  * Known differences: white space around dates and behind times is refused; bytes outside the base64 alphabet are
  * skipped; years beyond ±2,147,483,647 are refused. Every check is one walk over the value.
  */
+import { isSpace } from "../xml/space.js";
 
 /** Built-in types that UBL values and their attributes have. */
 export const VALUE_BASES = [
@@ -45,7 +46,6 @@ const PLUS = 0x2b,
   LETTER_T = 0x54,
   LETTER_Z = 0x5a,
   PAD = 0x3d;
-const isSpace = (b: number | undefined): boolean => b === 0x20 || b === 0x0a || b === 0x0d || b === 0x09;
 const isDigit = (b: number | undefined): boolean => b !== undefined && b >= 0x30 && b <= 0x39;
 
 function decimal(bytes: Uint8Array, start: number, end: number): boolean {

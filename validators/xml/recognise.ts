@@ -1,6 +1,8 @@
 /** What a payload is when it is no UBL document: other formats by their first octets, other documents by their root. */
 import { isUtf8 } from "node:buffer";
 
+import { isSpace } from "./space.js";
+
 /** Octets that formats begin with, and the fault that names each. */
 const SIGNATURES = [
   { fault: "XML-IS-GZIP", octets: [0x1f, 0x8b] },
@@ -10,8 +12,6 @@ const SIGNATURES = [
 
 const OPENING_BRACE = 0x7b;
 const OPENING_BRACKET = 0x5b;
-const isSpace = (octet: number | undefined): boolean =>
-  octet === 0x20 || octet === 0x0a || octet === 0x0d || octet === 0x09;
 
 /** The fault of a payload that is another format than XML, or undefined. Looks at the first octets only. */
 export function formatFault(

@@ -9,7 +9,7 @@ import { LIMITS } from "../../base/limits.js";
 import type { SbdPayload } from "./read.js";
 import { bareDocument, buildSbd } from "./build.js";
 import type { BuiltSbd, NewSbd } from "./build.js";
-import { skipSpace } from "./payload.js";
+import { isSpace, skipSpace } from "./payload.js";
 
 const DECLARATION = /^(?:\xef\xbb\xbf)?(?:<\?xml[ \t\r\n][^>]*?\?>)?/;
 
@@ -20,8 +20,6 @@ function declarationOf(bytes: Buffer): Buffer {
     DECLARATION.exec(bytes.toString("latin1", 0, LIMITS.xml_declaration_bytes_max))?.[0].length ?? 0,
   );
 }
-
-const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 
 /** Builds a standard business document that `unwrapDocument` turns into exactly `sbd.payload` again. */
 export function wrapDocument(sbd: NewSbd): BuiltSbd {

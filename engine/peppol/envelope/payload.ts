@@ -65,7 +65,9 @@ const GREATER = 0x3e;
 const PREFIX_END = 0x3a;
 /** Behind one of these a name or a QName value may begin. */
 const WORD_OPENERS: ReadonlySet<number> = new Set(Buffer.from("<>/\"' \t\r\n"));
-const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
+/** White space of XML; none is not. */
+export const isSpace = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 
 /** The first offset from `from` that holds no XML white space, at most `stop`. */
 export function skipSpace(bytes: Buffer, from: number, stop: number): number {

@@ -2,6 +2,7 @@
 import * as decimals from "../../rules/decimal.js";
 import { Decimal } from "../../rules/decimal.js";
 import { RuleError } from "../../rules/rule.js";
+import { normalizeSpace } from "../../rules/values.js";
 import { internName } from "../../xml/names.js";
 import * as nodes from "./nodes.js";
 import * as operators from "./operators.js";
@@ -136,6 +137,7 @@ export const runtime = {
   isRuleError,
   joinAtoms,
   messageText,
+  normalizeSpace,
   treeText,
   UNSET,
   internName,

@@ -25,6 +25,7 @@ import {
 } from "../../rules/decimal.js";
 import { RuleError } from "../../rules/rule.js";
 import type { ElementId, XmlDocument } from "../../xml/document.js";
+import { trim } from "../../xml/space.js";
 
 /** The document node, parent of the root. */
 export const DOCUMENT = -1;
@@ -106,34 +107,6 @@ export function nodeText(doc: XmlDocument, node: Node): string {
 /** fn:data of one item. */
 export const atomize = (doc: XmlDocument, item: Item): Atomic =>
   isNode(item) ? new Untyped(nodeText(doc, item)) : item;
-
-const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 9 || code === 13;
-
-/**
- * White space of XML collapsed at both ends, as simple types other than string do. Without a regular expression, which
- * would look for the end of the text behind every blank within it.
- */
-export function trim(text: string): string {
-  let [start, end] = [0, text.length];
-  while (start < end && isSpace(text.charCodeAt(start))) start++;
-  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
-  return text.slice(start, end);
-}
-
-/** fn:normalize-space of a string. */
-export function normalizeSpace(text: string): string {
-  const length = text.length;
-  let blank = true;
-  for (let i = 0; i < length; i++) {
-    const code = text.charCodeAt(i);
-    const space = isSpace(code);
-    if (space && (blank || code !== 32)) return normalizeSlowly(text);
-    blank = space;
-  }
-  return blank && length > 0 ? text.slice(0, -1) : text;
-}
-
-const normalizeSlowly = (text: string): string => trim(text).replace(/[ \t\r\n]+/g, " ");
 
 /** The name of the simple type of an atomic value, as casts and error messages use it. */
 export type AtomicType =
