@@ -7,6 +7,7 @@ import type { ElementId, XmlDocument } from "../xml/document.js";
 import { cbc } from "../xml/names.js";
 import type { NameId } from "../xml/names.js";
 import { isSpace } from "../xml/space.js";
+import { daysIn, daysSinceEpoch, ZONE, zoneMinutes } from "./calendar.js";
 import { decimalIn, fromDouble, parseDecimal, sign } from "./decimal.js";
 import type { Decimal } from "./decimal.js";
 import { RuleError } from "./rule.js";
@@ -205,7 +206,7 @@ export function fractionLength(text: string): number {
   return length <= 2 ? length : codePoints(text.slice(point + 1));
 }
 
-const DATE = /^[ \t\r\n]*(-?)(\d{4,})-(\d\d)-(\d\d)(Z|[+-]\d\d:\d\d)?[ \t\r\n]*$/u;
+const DATE = new RegExp(`^[ \\t\\r\\n]*(-?)(\\d{4,})-(\\d\\d)-(\\d\\d)${ZONE}[ \\t\\r\\n]*$`, "u");
 
 /**
  * xs:date(.) as minutes since 1970-01-01T00:00Z of the start of the day; a date without time zone counts as UTC.
@@ -226,29 +227,6 @@ export function parseDate(text: string): number | undefined {
   const year = minus === "-" ? 1 - Number(digits) : Number(digits);
   const month = Number(monthDigits);
   const day = Number(dayDigits);
-  const offset = zoneMinutes(zone);
-  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month) || offset === undefined) return undefined;
-  return daysSinceEpoch(year, month, day) * 1440 - offset;
-}
-
-const daysIn = (year: number, month: number): number =>
-  month === 2
-    ? year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-      ? 29
-      : 28
-    : 30 + ((month + (month >> 3)) & 1);
-
-/** Days from 1970-01-01 in the Gregorian calendar; years start in March, so that the leap day is the last. */
-function daysSinceEpoch(year: number, month: number, day: number): number {
-  const y = month > 2 ? year : year - 1;
-  const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
-  return 365 * y + Math.floor(y / 4) - Math.floor(y / 100) + Math.floor(y / 400) + dayOfYear - 719_468;
-}
-
-/** "+02:00" as 120; undefined when out of range (xs:date allows ±14:00). */
-function zoneMinutes(zone: string | undefined): number | undefined {
-  if (zone === undefined || zone === "Z") return 0;
-  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6));
-  if (minutes > 840 || Number(zone.slice(4, 6)) > 59) return undefined;
-  return zone.startsWith("-") ? 0 - minutes : minutes;
+  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined;
+  return daysSinceEpoch(year, month, day) * 1440 - zoneMinutes(zone);
 }

@@ -13,6 +13,7 @@
  * | xs:date, time, …     | Moment                              | Moment                           |
  * The empty sequence, where at most one item can be, is undefined.
  */
+import { daysIn, daysSinceEpoch, ZONE, zoneMinutes } from "../../rules/calendar.js";
 import {
   Decimal,
   fromDouble,
@@ -157,7 +158,6 @@ export function parseBoolean(text: string): boolean | undefined {
   return written === "false" || written === "0" ? false : undefined;
 }
 
-const ZONE = "(Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?";
 const DATE = "(-?(?:[1-9][0-9]{3,8}|0[0-9]{3}))-([0-9]{2})-([0-9]{2})";
 const TIME = "([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\\.([0-9]{1,20}))?";
 const MOMENTS = {
@@ -180,37 +180,13 @@ export function parseMoment(kind: Moment["kind"], text: string): Moment | undefi
   const nextDay = hour === 24 && kind === "dateTime" ? 86_400_000 : 0;
   return new Moment(
     kind,
-    daysOf(year, month, day) * 86_400_000 + clock + nextDay - zoneMinutes(match[8]) * 60_000,
+    daysSinceEpoch(year, month, day) * 86_400_000 + clock + nextDay - zoneMinutes(match[8]) * 60_000,
     written,
   );
 }
 
-const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-
-function isDay(year: number, month: number, day: number): boolean {
-  if (year === 0 || month < 1 || month > 12 || day < 1) return false;
-  const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
-  return day <= (DAYS[month - 1] ?? 0) + (month === 2 && leap ? 1 : 0);
-}
-
-/**
- * Days since 1970-01-01 in the proleptic Gregorian calendar: years begin in March, so that the leap day is the last.
- */
-function daysOf(year: number, month: number, day: number): number {
-  const shifted = month > 2 ? year : year - 1;
-  const era = Math.floor(shifted / 400);
-  const yearOfEra = shifted - era * 400;
-  const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
-  return (
-    era * 146_097 + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - 719_468
-  );
-}
-
-function zoneMinutes(zone: string | undefined): number {
-  if (zone === undefined || zone === "" || zone === "Z") return 0;
-  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6));
-  return zone.startsWith("-") ? -minutes : minutes;
-}
+const isDay = (year: number, month: number, day: number): boolean =>
+  year !== 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
 
 /** Casts from text, by target; undefined when the text is not in the lexical space (FORG0001). */
 const FROM_TEXT: Readonly<Record<Exclude<AtomicType, "untyped">, (text: string) => Atomic | undefined>> = {
