@@ -4,25 +4,25 @@
  */
 import { z } from "zod";
 
+import { clientViewOf } from "../../engine/documents/accept/client-view.js";
 import {
   conversionOf,
   jsonValidation,
   payloadValidation,
   publicValidation,
 } from "../../engine/documents/accept/validation-reads.js";
-import type { DocumentSummary, DocumentWorkers } from "../../engine/documents/accept/validators.js";
+import type { DocumentWorkers } from "../../engine/documents/accept/validators.js";
 import { Refusal } from "../../engine/base/errors.js";
 import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { OwnFirm } from "../../engine/identity/partners/firms.js";
 import { buildInvoice } from "../../engine/invoices/build.js";
-import { exactOf, exactText, product, quotient } from "../../engine/invoices/exact.js";
 import { DOCUMENT_KINDS } from "../../engine/invoices/terms.js";
 import type { InvoiceKind } from "../../engine/invoices/terms.js";
 import { SEVERITIES } from "../../validators/report.js";
 import type { Finding, Language } from "../../validators/report.js";
 import { route } from "../contract/route.js";
-import type { Route } from "../contract/route.js";
+import type { AnyRequest, Route } from "../contract/route.js";
 import { languageOf } from "../web/pages/languages.js";
 
 /** What the rows need of the engine: bytes go to the worker threads, nothing is parsed here. */
@@ -232,70 +232,6 @@ const parsed = summary.extend({
   allowances: z.array(allowance).describe("Allowances and charges on the whole document."),
 });
 
-const BY_ROOT = { Invoice: "invoice", CreditNote: "credit_note", ApplicationResponse: null } as const;
-
-/** A document of a code that is none of ours is what its root says. */
-const kindOf = ({ documentType, typeCode }: DocumentSummary): InvoiceKind | null =>
-  KINDS.find((kind) => DOCUMENT_KINDS[kind].root === documentType && DOCUMENT_KINDS[kind].typeCode === typeCode) ??
-  BY_ROOT[documentType];
-
-/** The price of a hundred is no price of a piece; null where the quotient has more decimals than are exact. */
-function unitPriceOf({ price, baseQuantity }: DocumentSummary["lines"][number]): string | null {
-  if (price === null || baseQuantity === null) return price;
-  const [whole, base] = [exactOf(price), exactOf(baseQuantity)];
-  if (whole === undefined || base === undefined) return null;
-  if (exactText(base) === "1") return price;
-  const one = quotient(whole, base);
-  return one !== undefined && exactText(product(one, base)) === exactText(whole) ? exactText(one) : null;
-}
-
-/** What a document says under the names that clients of the public service read. */
-function clientViewOf(read: DocumentSummary) {
-  const kind = kindOf(read);
-  // Who bills itself receives from its seller.
-  const receiver = kind !== null && DOCUMENT_KINDS[kind].isSelfBilling ? read.supplier : read.customer;
-  return {
-    invoice: {
-      documentType: kind,
-      invoiceNumber: read.number,
-      issueDate: read.issueDate,
-      dueDate: read.dueDate,
-      taxPointDate: read.taxPointDate,
-      deliveryDate: read.deliveryDate,
-      currency: read.currency,
-      buyerReference: read.buyerReference,
-      precedingInvoiceRef: read.precedingInvoices[0] ?? null,
-      supplierName: read.supplier.name,
-      supplierPeppolId: read.supplier.participantId,
-      supplierIco: read.supplier.companyId,
-      supplierIcDph: read.supplier.vatId,
-      supplierCountry: read.supplier.country,
-      receiverName: receiver.name,
-      receiverPeppolId: receiver.participantId,
-      receiverIco: receiver.companyId,
-      receiverIcDph: receiver.vatId,
-      receiverCountry: receiver.country,
-      totalAmount: read.totals.payable,
-      items: read.lines.map((line) => ({
-        description: line.name,
-        quantity: line.quantity,
-        unit: line.unitCode,
-        unitPrice: unitPriceOf(line),
-        vatRate: line.taxPercent,
-        vatCategoryCode: line.taxCategory,
-      })),
-    },
-    extras: {
-      customizationId: read.customizationId,
-      profileId: read.profileId,
-      typeCode: read.typeCode,
-      orderReference: read.orderReference,
-      totals: read.totals,
-    },
-    allowances: [...read.allowances],
-  };
-}
-
 const payloadBody = z.object({
   format: z
     .enum(["ubl", "json"])
@@ -389,6 +325,20 @@ function orInvalid<Read extends { readonly kind: "parsed" | "converted" }>(
 
 const told = (language: Language) => ({ "Content-Language": language, Vary: "Accept-Language" });
 
+/** How a document that is not sent is judged, and in which language that is told. */
+const askedBy = (request: Pick<AnyRequest, "receivedAt" | "header">, fairnessKey: string, upcoming = "false") => ({
+  ...{ fairnessKey, receivedAt: request.receivedAt, details: true, upcoming: upcoming === "true" },
+  language: languageOf(request.header("accept-language")),
+});
+type Asked = ReturnType<typeof askedBy>;
+
+/** What the firm's invoice as JSON becomes, and the verdict on it. */
+async function judgedJson(ports: ValidationPorts, firmId: FirmId, document: unknown, asked: Asked) {
+  const built = buildInvoice(invoiceOf(document), await ports.ownFirm(firmId));
+  const report = built.ubl === undefined ? undefined : await ports.report(built.ubl, asked);
+  return { ubl: built.ubl, verdict: jsonValidation(built, report, asked.language) };
+}
+
 /** The exact bytes; whatever they are, the verdict says it. */
 const xmlBytes = z.custom<Uint8Array>();
 
@@ -409,23 +359,13 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     },
     errors: ["REQUEST_INVALID", "TEMPORARY"],
     handler: async (request) => {
-      const { body, firm, receivedAt, query } = request;
-      const language = languageOf(request.header("accept-language"));
-      const asked = {
-        fairnessKey: firm.firmId,
-        receivedAt,
-        details: true,
-        language,
-        upcoming: query.upcoming === "true",
-      };
-      if (body.format === "ubl") {
-        const result = payloadValidation(await ports.report(payloadOf(body.document), asked));
-        return { status: result.valid ? 200 : 422, body: result, headers: told(language) };
-      }
-      const built = buildInvoice(invoiceOf(body.document), await ports.ownFirm(firm.firmId));
-      const report = built.ubl === undefined ? undefined : await ports.report(built.ubl, asked);
-      const result = jsonValidation(built, report, language);
-      return { status: result.valid ? 200 : 422, body: result, headers: told(language) };
+      const { body, firm, query } = request;
+      const asked = askedBy(request, firm.firmId, query.upcoming);
+      const verdict =
+        body.format === "ubl"
+          ? payloadValidation(await ports.report(payloadOf(body.document), asked))
+          : (await judgedJson(ports, firm.firmId, body.document, asked)).verdict;
+      return { status: verdict.valid ? 200 : 422, body: verdict, headers: told(asked.language) };
     },
   }),
   route({
@@ -475,25 +415,24 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     },
     errors: ["REQUEST_INVALID", "DOCUMENT_INVALID", "TEMPORARY"],
     handler: async (request) => {
-      const { body, firm, receivedAt } = request;
+      const { body, firm } = request;
       const { input_format, output_format, document } = body;
-      const language = languageOf(request.header("accept-language"));
+      const asked = askedBy(request, firm.firmId);
+      const headers = told(asked.language);
       if (input_format === "ubl") {
-        const asked = { fairnessKey: firm.firmId, own: await ports.ownFirm(firm.firmId) };
-        const read = orInvalid(await ports.convert(payloadOf(document), asked));
+        const { fairnessKey, language } = asked;
+        const own = await ports.ownFirm(firm.firmId);
+        const read = orInvalid(await ports.convert(payloadOf(document), { fairnessKey, own }));
         const verdict = conversionOf(read, language);
-        if (!verdict.valid) return { status: 422, body: verdict, headers: told(language) };
+        if (!verdict.valid) return { status: 422, body: verdict, headers };
         const { warnings } = verdict;
         // The worker fills every member of the schema, which a test reads.
         const invoice = read.invoice as z.infer<typeof convertedInvoice>;
         return { status: 200, body: { input_format, output_format, document: invoice, warnings } };
       }
-      const built = buildInvoice(invoiceOf(document), await ports.ownFirm(firm.firmId));
-      const asked = { fairnessKey: firm.firmId, receivedAt, details: true, language, upcoming: false };
-      const report = built.ubl === undefined ? undefined : await ports.report(built.ubl, asked);
-      const verdict = jsonValidation(built, report, language);
-      if (built.ubl === undefined || !verdict.valid) return { status: 422, body: verdict, headers: told(language) };
-      return { status: 200, body: { input_format, output_format, document: built.ubl.toString("utf8") } };
+      const { ubl, verdict } = await judgedJson(ports, firm.firmId, document, asked);
+      if (ubl === undefined || !verdict.valid) return { status: 422, body: verdict, headers };
+      return { status: 200, body: { input_format, output_format, document: ubl.toString("utf8") } };
     },
   }),
   route({
@@ -512,16 +451,9 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     responses: { 200: { description: "The verdict, valid or not.", schema: publicResult } },
     errors: ["TEMPORARY"],
     handler: async (request) => {
-      const { body, address, receivedAt, query } = request;
-      const language = languageOf(request.header("accept-language"));
-      const asked = {
-        fairnessKey: `public/${address}`,
-        receivedAt,
-        details: true,
-        language,
-        upcoming: query.upcoming === "true",
-      };
-      return { status: 200, body: publicValidation(await ports.report(body, asked)), headers: told(language) };
+      const asked = askedBy(request, `public/${request.address}`, request.query.upcoming);
+      const verdict = publicValidation(await ports.report(request.body, asked));
+      return { status: 200, body: verdict, headers: told(asked.language) };
     },
   }),
 ];
