@@ -2,7 +2,7 @@
  * `token`: how many logins, renewals and revocations a node answers with 100,000 keys, and how near each is to nothing
  * but its statement, and a login to nothing but the signature of its token.
  */
-import { createHash, generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync } from "node:crypto";
 import { Agent, request } from "node:http";
 
 import { systemClock } from "../../engine/base/clock.js";
@@ -11,6 +11,7 @@ import type { FirmId, KeyId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { Scope } from "../../engine/base/scopes.js";
 import { signAccessToken } from "../../engine/identity/tokens/access-tokens.js";
+import { sha256 } from "../../engine/identity/tokens/secrets.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { startBenchEngine } from "../engine.js";
@@ -29,7 +30,6 @@ interface BenchKey {
   readonly secret: string;
 }
 
-const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 const hex = (text: string): string => sha256(text).toString("hex");
 
 /** Fills the database with firms that have one key each. */

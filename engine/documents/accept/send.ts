@@ -1,6 +1,4 @@
 /** Accepts one UBL document for sending: read, checked, committed with one statement, answered. */
-import { createHash } from "node:crypto";
-
 import { isoInstant } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import type { Door } from "../../base/doors.js";
@@ -24,6 +22,7 @@ import type {
   NewDocument,
   StoredReply,
 } from "../../storage/documents/documents.js";
+import { sha256Hex } from "../../storage/evidence/record.js";
 import { sealCompressed, sealPayload } from "../../storage/payloads/payloads.js";
 import { freeOctets } from "../../base/memory/release.js";
 import { sha256InSlices } from "../../base/memory/slices.js";
@@ -66,9 +65,7 @@ export const withBatches = (ports: Omit<SendPorts, "batches">): SendPorts => ({
  * @source design/reliability.md, C-05
  */
 export function requestFingerprint(members: readonly (string | undefined)[]): string {
-  return createHash("sha256")
-    .update(JSON.stringify(members.map((member) => member ?? null)))
-    .digest("hex");
+  return sha256Hex(JSON.stringify(members.map((member) => member ?? null)));
 }
 
 /** What a request is told whose name another document has. @throws Refusal TEMPORARY */

@@ -2,14 +2,13 @@
  * The one job in which a worker takes a message in: opens it, reads what is in it, packs it for the store and judges a
  * document that is judged quickly. Runs in worker threads alone; who asks for it is arrival-workers.ts.
  */
-import { createHash } from "node:crypto";
-
 import { systemClock } from "../../base/clock.js";
 import { openArrival } from "../../peppol/as4/arrival.js";
 import type { ArrivalInput, ArrivedMessage, RefusedArrival } from "../../peppol/as4/arrival.js";
 import type { As4Crypto } from "../../peppol/as4/messages.js";
 import { classifyInbound } from "../../peppol/responses/inbound-kind.js";
 import type { InboundExchange } from "../../peppol/transport.js";
+import { sha256Hex } from "../../storage/evidence/record.js";
 import type { Report, ValidateInput, ValidateOptions } from "../../../validators/protocol.js";
 import { isJudged } from "./judged.js";
 import { Unpacked } from "./unpacked.js";
@@ -99,5 +98,3 @@ async function judgedAndPacked(
     judged: { report, took_ms },
   };
 }
-
-const sha256Hex = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");

@@ -127,7 +127,7 @@ export async function readConnectorDelivery(sql: Sql, integratorId: IntegratorId
     delivery: viewOf(row),
     payload,
     rawBody,
-    rawBodySha256: rawBody === null ? (last?.requestBodySha256 ?? null) : sha256Hex(Buffer.from(rawBody)),
+    rawBodySha256: rawBody === null ? (last?.requestBodySha256 ?? null) : sha256Hex(rawBody),
     attemptHistoryComplete: attempts.filter(({ outcome }) => outcome !== "STARTED").length === row.attempts,
     endpoint: row.url,
     signature: {

@@ -46,7 +46,7 @@ export async function replayConnector(
   integratorId: IntegratorId,
   { deliveryId, confirmSuccessfulReplay, idempotencyKey }: ReplayWish,
 ): Promise<QueuedReplay> {
-  const sha256 = sha256Hex(Buffer.from(JSON.stringify(["replay", deliveryId, confirmSuccessfulReplay])));
+  const sha256 = sha256Hex(JSON.stringify(["replay", deliveryId, confirmSuccessfulReplay]));
   const replay = {
     deliveryId,
     isConfirmed: confirmSuccessfulReplay,

@@ -66,7 +66,7 @@ async function made(
           ? undefined
           : {
               key: idempotencyKey,
-              sha256: sha256Hex(Buffer.from(JSON.stringify(["test-suite", customerRef, event ?? null, scenarios]))),
+              sha256: sha256Hex(JSON.stringify(["test-suite", customerRef, event ?? null, scenarios])),
             },
     }),
   );

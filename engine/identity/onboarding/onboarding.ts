@@ -6,8 +6,6 @@
  * that dies in between leaves a request that is due, which the next pass activates.
  * @source spec/enterprise.md, Onboarding; spec/rulings.md, section 8
  */
-import { createHash } from "node:crypto";
-
 import type { Clock } from "../../base/clock.js";
 import { keyReused, Refusal } from "../../base/errors.js";
 import { newId, parseParticipantId, participantKey } from "../../base/ids.js";
@@ -36,6 +34,7 @@ import type { Sql } from "../../storage/sql.js";
 import { OPERATOR, stampOf } from "../audit.js";
 import type { Actor } from "../audit.js";
 import type { Identity } from "../identity.js";
+import { sha256 } from "../tokens/secrets.js";
 import type { SecretEnvironment } from "../tokens/secrets.js";
 import type { PfsConfirmation } from "./confirmation.js";
 
@@ -123,9 +122,7 @@ const BLOCKED = {
 
 /** The digest that tells a repeat from another body under the same key. */
 const digestOf = ({ customerRef, dic, contactEmail, relationshipMode }: OnboardingWish): Buffer =>
-  createHash("sha256")
-    .update(JSON.stringify([customerRef, dic, contactEmail, relationshipMode]))
-    .digest();
+  sha256(JSON.stringify([customerRef, dic, contactEmail, relationshipMode]));
 
 /** Puts onboarding together for one node. */
 export function createOnboarding(ports: Ports): Onboarding {

@@ -5,8 +5,6 @@
  * exchange, it is used up, and the key of a code that comes a second time ends.
  * @source spec/enterprise.md, Endpoints: POST /oauth/token; spec/rulings.md, section 4
  */
-import { createHash } from "node:crypto";
-
 import type { Clock } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
 import { newId, parseUuid } from "../../base/ids.js";
@@ -283,5 +281,4 @@ async function exchange(ports: Ports, request: CodeExchange): Promise<ExchangedK
 
 /** RFC 7636, 4.6: the challenge is the SHA-256 of the verifier. */
 const isVerified = ({ codeVerifier }: CodeExchange, challenge: string): boolean =>
-  VERIFIER.test(codeVerifier) &&
-  digestsEqual(createHash("sha256").update(codeVerifier).digest(), Buffer.from(challenge, "base64url"));
+  VERIFIER.test(codeVerifier) && digestsEqual(sha256(codeVerifier), Buffer.from(challenge, "base64url"));

@@ -4,7 +4,7 @@
  * Nothing that a stranger can measure or read tells whether an address is known: each request for a code writes one
  * row and is answered before a letter leaves.
  */
-import { createHash, createHmac, randomBytes, randomInt } from "node:crypto";
+import { createHmac, randomBytes, randomInt } from "node:crypto";
 
 import { addressGroup, parseAddress } from "../../base/addresses.js";
 import type { Clock } from "../../base/clock.js";
@@ -24,6 +24,7 @@ import {
 import type { ListedMember, SignedIn, SignInOutcome } from "../../storage/identity/people/people.js";
 import type { Sql } from "../../storage/sql.js";
 import { orTemporary } from "../../storage/sql.js";
+import { sha256 } from "../tokens/secrets.js";
 import type { Mailer } from "./mail.js";
 
 /** What a letter says; the language and the words are the pages'. */
@@ -89,7 +90,7 @@ const newBrowserToken = (): string => randomBytes(TOKEN_BYTES).toString("base64u
 /** Six digits, each number as likely as any other. */
 const newCode = (): string => String(randomInt(CODES)).padStart(CODE_DIGITS, "0");
 
-const digest = (purpose: string, text: string): Buffer => createHash("sha256").update(`${purpose}:${text}`).digest();
+const digest = (purpose: string, text: string): Buffer => sha256(`${purpose}:${text}`);
 
 /**
  * What is kept of a code. The visit's token is the key and is stored nowhere: a copy of the database does not tell the

@@ -18,7 +18,7 @@ export function randomBase62(length: number): string {
   return text;
 }
 
-/** The digest under which a secret is stored: our secrets are random, so that no salt and no slow hash is needed. */
+/** The digest of a text, and what is stored of a secret: ours are random, and need no salt and no slow hash. */
 export const sha256 = (text: string): Buffer => createHash("sha256").update(text, "utf8").digest();
 
 /** Compares two digests in a time that does not depend on where they differ. */

@@ -3,7 +3,7 @@
  * made true here. An outcome that nobody knows waits for an operator, and nothing is asked twice to find out.
  * @source spec/enterprise.md, White Label; spec/rulings.md, section 12
  */
-import { createHash, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 
 import type { Clock } from "../../base/clock.js";
@@ -34,6 +34,7 @@ import type { Sql } from "../../storage/sql.js";
 import { OPERATOR, stampOf } from "../audit.js";
 import type { Actor } from "../audit.js";
 import { CONSENT_SCOPES } from "../partners/consents.js";
+import { sha256 } from "../tokens/secrets.js";
 import type { SecretEnvironment } from "../tokens/secrets.js";
 
 /** What operations need of the engine. */
@@ -87,19 +88,8 @@ const REFUSALS: Readonly<
 };
 
 /** The digest that tells a repeat from another body under the same key. */
-const digestOf = (wish: WhiteLabelWish): Buffer =>
-  createHash("sha256")
-    .update(
-      JSON.stringify([
-        wish.operationType,
-        wish.customerRef,
-        wish.dic,
-        wish.companyEmail,
-        wish.legalName ?? null,
-        wish.secret,
-      ]),
-    )
-    .digest();
+const digestOf = ({ operationType, customerRef, dic, companyEmail, legalName, secret }: WhiteLabelWish): Buffer =>
+  sha256(JSON.stringify([operationType, customerRef, dic, companyEmail, legalName ?? null, secret]));
 
 /**
  * Writes a wish as an operation, or finds the one that it was written as before.

@@ -1,6 +1,4 @@
 /** What intermediaries and operators read of White Label, and the customers whom an intermediary represents. */
-import { createHash } from "node:crypto";
-
 import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import { cutPage, placeIn } from "../../base/cursors.js";
@@ -28,6 +26,7 @@ import type {
 } from "../../storage/identity/white-label.js";
 import { orNotFound, orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
+import { sha256 } from "../tokens/secrets.js";
 
 export { listWhiteLabel, UNVOUCHED, WHITE_LABEL_TYPES } from "../../storage/identity/white-label.js";
 
@@ -247,7 +246,7 @@ export async function createCustomer(
   wish: CustomerWish,
 ): Promise<{ readonly customer: WhiteLabelCustomer; readonly isNew: boolean }> {
   const { idempotencyKey: _, ...body } = wish;
-  const bodySha256 = createHash("sha256").update(JSON.stringify(body)).digest();
+  const bodySha256 = sha256(JSON.stringify(body));
   const made = await orTemporary(insertWhiteLabelCustomer(sql, { ...wish, id: newId(clock), bodySha256 }, clock.now()));
   if (made === undefined) throw new Refusal("TEMPORARY");
   if (made.outcome !== "created" && made.outcome !== "repeat") throw CUSTOMER_REFUSALS[made.outcome]();

@@ -3,12 +3,10 @@
  * around the document, the document itself, and the receipt that it gets if it is taken. Proportional to the message,
  * so it is one job of a worker; what comes back are facts.
  */
-import { createHash } from "node:crypto";
-
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import type { Instant } from "../../base/clock.js";
 import { parseParticipantId } from "../../base/ids.js";
-import { referencesDigest } from "../../storage/evidence/record.js";
+import { referencesDigest, sha256Hex } from "../../storage/evidence/record.js";
 import { unwrapDocument } from "../envelope/byte-exact.js";
 import { readSbd } from "../envelope/read.js";
 import { senderFault } from "../pki/paths.js";
@@ -87,10 +85,9 @@ export async function openArrival(
     testService,
     signer,
     referencesSha256: referencesDigest(references),
-    sha256: createHash("sha256").update(body).digest("hex"),
+    sha256: sha256Hex(body),
     signedPayload,
-    signedPayloadSha256:
-      signedPayload === undefined ? undefined : createHash("sha256").update(signedPayload).digest("hex"),
+    signedPayloadSha256: signedPayload === undefined ? undefined : sha256Hex(signedPayload),
     receipt: await buildReceipt({ ...receipt, refToMessageId: message.messageId }, references, crypto),
     content: testService ? undefined : contentOf(opened),
   };

@@ -2,9 +2,7 @@
  * A message on its way out, from a document to the octets that are posted: the envelope of the network around the
  * document, signed, encrypted, in MIME. Proportional to the document, so it is one job of a worker.
  */
-import { createHash } from "node:crypto";
-
-import { referencesDigest } from "../../storage/evidence/record.js";
+import { referencesDigest, sha256Hex } from "../../storage/evidence/record.js";
 import type { NewSbd } from "../envelope/build.js";
 import { wrapDocument } from "../envelope/byte-exact.js";
 import type { SbdhFault } from "../envelope/read.js";
@@ -45,7 +43,7 @@ export async function buildDeparture(
     kind: "ready",
     ...built,
     referencesSha256: referencesDigest(built.references),
-    sha256: createHash("sha256").update(built.body).digest("hex"),
-    compressedSha256: createHash("sha256").update(built.compressed).digest("hex"),
+    sha256: sha256Hex(built.body),
+    compressedSha256: sha256Hex(built.compressed),
   };
 }

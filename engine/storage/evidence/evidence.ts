@@ -1,10 +1,9 @@
 /** Statements of the evidence index: append to the chain, find, walk. */
-import { createHash } from "node:crypto";
-
 import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, CHAIN_SLOTS } from "../batched.js";
+import { sha256Hex } from "./record.js";
 import type { EvidenceDirection } from "./record.js";
 import type { EvidenceRef } from "./store.js";
 import type { Json, Sql } from "../sql.js";
@@ -152,11 +151,11 @@ export function chainHash(entry: EvidenceEntry): string {
     entry.answerAt ?? "",
     entry.storedAt,
   ].join("\n");
-  return createHash("sha256").update(text).digest("hex");
+  return sha256Hex(text);
 }
 
 /** `previousHash` of the first entry. */
-export const CHAIN_START = createHash("sha256").update("kurier-evidence-1").digest("hex");
+export const CHAIN_START = sha256Hex("kurier-evidence-1");
 
 /** Outcomes that prove something, best first; of several records of a document the best and newest is shown. */
 const PROOFS = ["receipt", "stored", "already_handed_over", "duplicate"];

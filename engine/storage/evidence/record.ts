@@ -109,7 +109,7 @@ export interface Manifest extends ExchangeFacts {
   readonly parts: readonly ManifestPart[];
 }
 
-export const sha256Hex = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+export const sha256Hex = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
 
 /** The signature of a message in one digest: what its references say, in any order. */
 export const referencesDigest = (

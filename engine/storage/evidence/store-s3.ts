@@ -71,7 +71,7 @@ function signV4(request: Signable, target: Pick<S3Target, "region" | "accessKeyI
   ].join("\n");
   const day = request.timestamp.slice(0, 8);
   const scope = `${day}/${target.region}/s3/aws4_request`;
-  const text = ["AWS4-HMAC-SHA256", request.timestamp, scope, sha256Hex(Buffer.from(canonical))].join("\n");
+  const text = ["AWS4-HMAC-SHA256", request.timestamp, scope, sha256Hex(canonical)].join("\n");
   const key = hmac(hmac(hmac(hmac(`AWS4${target.secretAccessKey}`, day), target.region), "s3"), "aws4_request");
   return `AWS4-HMAC-SHA256 Credential=${target.accessKeyId}/${scope}, SignedHeaders=${names.join(";")}, Signature=${hmac(key, text).toString("hex")}`;
 }

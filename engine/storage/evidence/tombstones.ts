@@ -1,11 +1,10 @@
 /** Statements on what stays of evidence that was removed: tombstones, and objects that are still to go. */
-import { createHash } from "node:crypto";
-
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
 import { CHAIN_START } from "./evidence.js";
+import { sha256Hex } from "./record.js";
 import type { EvidenceRef } from "./store.js";
 
 /** What a tombstone says of the entries under it. Digests are hex. */
@@ -34,7 +33,7 @@ export interface KeptTombstone extends Tombstone {
 }
 
 /** `previousTombstone` of the first. */
-export const TOMBSTONES_START = createHash("sha256").update("kurier-evidence-removed-1").digest("hex");
+export const TOMBSTONES_START = sha256Hex("kurier-evidence-removed-1");
 
 /** The name under which the archive seals the hash of a tombstone. */
 export const tombstoneName = (first: number): string => `tombstone ${first}`;
@@ -54,7 +53,7 @@ export function tombstoneHash(tombstone: Tombstone): string {
     tombstone.storedTo,
     tombstone.provedAt,
   ].join("\n");
-  return createHash("sha256").update(text).digest("hex");
+  return sha256Hex(text);
 }
 
 /** Where the chain goes on: the last entry that was removed, or the chain's start. */
