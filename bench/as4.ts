@@ -36,6 +36,7 @@ import { refusedOf, runLoad } from "./load.js";
 import { accessPointKey, besideRsaLimit, rate } from "./rsa.js";
 import type { AccessPointKey } from "./rsa.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
+import { originOf } from "./send-requests.js";
 
 const CONNECTIONS = 96;
 /** Lines that make an invoice of about 12 KB. */
@@ -357,7 +358,7 @@ async function receiveFigure(
   let next = 0;
   const load = (count: number, connections: number) =>
     runLoad({
-      url: engine.sandbox.baseUrl.replace("/api/v1", ""),
+      url: originOf(engine.sandbox),
       connections,
       seconds: options.seconds,
       amount: count,

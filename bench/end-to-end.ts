@@ -14,7 +14,7 @@ import type { BenchEngine, BenchFirm } from "./engine.js";
 import { mustBeAccepted, refusedOf, repeated, runLoad, runPacedLoad } from "./load.js";
 import { besideRsaLimit } from "./rsa.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
-import { firmsFor, requests, templateOf } from "./send-requests.js";
+import { firmsFor, originOf, requests, templateOf } from "./send-requests.js";
 
 const CONNECTIONS = 64;
 /**
@@ -277,8 +277,8 @@ export const endToEndBench: Bench = {
         templateOf(firm, firms[(index + 1) % firms.length]?.participantId ?? ""),
       );
       const way = {
-        next: requests(templates, "/sapi/v1/document/send"),
-        url: engine.sandbox.sapiBaseUrl.replace("/sapi/v1", ""),
+        next: requests(templates),
+        url: originOf(engine.sandbox),
       };
       options.say("warming up …");
       const warm = await runLoad({

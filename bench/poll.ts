@@ -10,6 +10,7 @@ import { runLoad } from "./load.js";
 import type { LoadRequest, LoadResult } from "./load.js";
 import { LIMIT_SERVER, startPeer } from "./peers/start.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
+import { originOf } from "./send-requests.js";
 
 const CONNECTIONS = 64;
 const ITEMS = 20;
@@ -65,7 +66,7 @@ async function measure(options: BenchOptions): Promise<readonly Figure[]> {
         ...(amount === undefined ? {} : { amount }),
         next,
       });
-    const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+    const url = originOf(engine.sandbox);
     const count = options.tiny ? 4 : Math.ceil((RATE_CEILING * 60) / PER_KEY_PER_MINUTE / (60 / (seconds * 2)));
     options.say(`${count} firms …`);
     const firms = await makeFirms(engine, Math.max(count, options.tiny ? 4 : FULL_FIRMS));

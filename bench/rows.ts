@@ -8,7 +8,7 @@ import { makeFirms, startBenchEngine } from "./engine.js";
 import type { BenchEngine } from "./engine.js";
 import { mustBeAccepted, runLoad } from "./load.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
-import { requests, templateOf } from "./send-requests.js";
+import { originOf, requests, templateOf } from "./send-requests.js";
 
 const FIRMS = 20;
 const DOCUMENTS = 1_000;
@@ -160,8 +160,8 @@ async function measure(options: BenchOptions, engine: BenchEngine, looker: Looke
   const templates = firms.map((firm, index) =>
     templateOf(firm, firms[(index + 1) % firms.length]?.participantId ?? ""),
   );
-  const next = requests(templates, "/sapi/v1/document/send");
-  const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+  const next = requests(templates);
+  const url = originOf(engine.sandbox);
   const send = async (amount: number): Promise<number> => {
     const result = await runLoad({
       url,

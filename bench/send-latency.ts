@@ -5,7 +5,7 @@ import { refusedOf, repeated, runLoad, runPacedLoad } from "./load.js";
 import type { LoadResult } from "./load.js";
 import { LIMIT_SERVER, startPeer } from "./peers/start.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
-import { firmsFor, requests, templateOf } from "./send-requests.js";
+import { firmsFor, originOf, requests, templateOf } from "./send-requests.js";
 import type { Template } from "./send-requests.js";
 
 const CONNECTIONS = 64;
@@ -60,8 +60,8 @@ async function measureLimit(
 async function figures(options: BenchOptions, engine: BenchEngine): Promise<readonly Figure[]> {
   const firms = await makeFirms(engine, options.tiny ? 4 : firmsFor(RATE_CEILING * 60));
   const templates = firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId));
-  const next = requests(templates, "/sapi/v1/document/send");
-  const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+  const next = requests(templates);
+  const url = originOf(engine.sandbox);
   const warm = await runLoad({
     url,
     connections: options.tiny ? 2 : 8,

@@ -55,8 +55,11 @@ export function templateOf(firm: BenchFirm, receiver: string): Template {
   return { firm, parts: body.split(NUMBER) };
 }
 
+/** Where all interfaces of an engine are. */
+export const originOf = ({ sapiBaseUrl }: { readonly sapiBaseUrl: string }): string => new URL(sapiBaseUrl).origin;
+
 /** Makes sends of the firms in turn, each with its own number, documentId and key. */
-export function requests(templates: readonly Template[], path: string): () => LoadRequest {
+export function requests(templates: readonly Template[], path = "/sapi/v1/document/send"): () => LoadRequest {
   let n = 0;
   return () => {
     const { firm, parts } = templates[n++ % templates.length] as Template;

@@ -12,7 +12,7 @@ import { refusedOf, runLoad } from "./load.js";
 import type { LoadResult } from "./load.js";
 import { LIMIT_SERVER, startPeer } from "./peers/start.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
-import { firmsFor, requests, templateOf } from "./send-requests.js";
+import { firmsFor, originOf, requests, templateOf } from "./send-requests.js";
 import type { Template } from "./send-requests.js";
 
 const CONNECTIONS = 64;
@@ -49,8 +49,8 @@ async function measureEngine(
   const firms = await makeFirms(engine, options.tiny ? 4 : firmsFor(RATE_CEILING * 60));
   const subscribed = await subscribeFirms(options, engine, firms);
   const templates = firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId));
-  const next = requests(templates, "/sapi/v1/document/send");
-  const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+  const next = requests(templates);
+  const url = originOf(engine.sandbox);
   const warm = await runLoad({ url, connections: 8, seconds: 1, amount: options.tiny ? 8 : 4_000, next });
   const before = processorTime(engine.pid);
   const result = await runLoad({

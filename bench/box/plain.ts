@@ -6,7 +6,7 @@ import { perUnit, processorTime } from "../cpu.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
 import { refusedOf, runLoad } from "../load.js";
 import type { BenchOptions } from "../runner.js";
-import { requests, templateOf } from "../send-requests.js";
+import { originOf, requests, templateOf } from "../send-requests.js";
 
 const CONNECTIONS = 64;
 const LOOK_MS = 200;
@@ -33,13 +33,10 @@ export async function plainSends(
   firms: readonly BenchFirm[],
   to: string,
 ): Promise<Plain> {
-  const next = requests(
-    firms.map((firm) => templateOf(firm, to)),
-    "/sapi/v1/document/send",
-  );
+  const next = requests(firms.map((firm) => templateOf(firm, to)));
   const [begun, before] = [systemClock.monotonic(), processorTime(engine.pid)];
   const load = await runLoad({
-    url: engine.sandbox.sapiBaseUrl.replace("/sapi/v1", ""),
+    url: originOf(engine.sandbox),
     connections: options.tiny ? 4 : CONNECTIONS,
     seconds: options.seconds,
     ...(options.tiny ? { amount: 40 } : {}),

@@ -14,7 +14,7 @@ import { freePort, makeFirms, startBenchEngine } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
 import { mustBeAccepted, repeated, runPacedLoad } from "../load.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
-import { requests, templateOf } from "../send-requests.js";
+import { originOf, requests, templateOf } from "../send-requests.js";
 import { fillBacklog } from "./backlog.js";
 
 const QUEUED = 100_000;
@@ -64,10 +64,10 @@ async function waits(engine: BenchEngine, { single, receiver }: Firms, options: 
   const [mark] = await engine.sql<{ readonly now: Date }[]>`select clock_timestamp() as now`;
   const since = mark?.now ?? new Date(0);
   const load = await runPacedLoad({
-    url: engine.sandbox.sapiBaseUrl.replace("/sapi/v1", ""),
+    url: originOf(engine.sandbox),
     seconds: options.seconds,
     rate: options.tiny ? 5 : RATE,
-    next: requests([templateOf(single, receiver.participantId)], "/sapi/v1/document/send"),
+    next: requests([templateOf(single, receiver.participantId)]),
   });
   mustBeAccepted(load);
   const end = systemClock.monotonic() + PATIENCE_MS;

@@ -20,6 +20,7 @@ import type { BenchEngine, BenchFirm } from "../engine.js";
 import { repeated } from "../load.js";
 import { loopProbe } from "../loop/probe.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
+import { originOf } from "../send-requests.js";
 import { OFFENDERS } from "./jobs.js";
 import type {
   Offender,
@@ -229,7 +230,7 @@ async function measure(engine: BenchEngine, options: BenchOptions, folder: strin
   await ensureDevelopmentPki({ folder: join(folder, "pki"), clock: systemClock, seat: PEER_SEAT, from: ownKeys });
   const [tenant, receiver, ...firms] = await makeFirms(engine, KEYS[size] + 2);
   if (tenant === undefined || receiver === undefined) throw new Error("no firms");
-  const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+  const url = originOf(engine.sandbox);
   const world: World = {
     ...{ engine, probe: join(folder, PROBE), options, size, firms },
     offenders: {

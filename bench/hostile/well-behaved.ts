@@ -22,7 +22,7 @@ export async function behaveWell(job: WellBehavedJob): Promise<readonly Operatio
   const { url, seconds, firms, sends, polls, lookUps } = job;
   const templates = firms.map((firm, at) => templateOf(firm, firms[(at + 1) % firms.length]?.participantId ?? ""));
   const operations: readonly (readonly [name: string, rate: number, next: () => LoadRequest])[] = [
-    ["send", sends, requests(templates, "/sapi/v1/document/send")],
+    ["send", sends, requests(templates)],
     ["poll", polls, asked(firms, "/sapi/v1/document/receive")],
     ["outbox", lookUps, asked(firms, "/api/v1/documents/outbox?limit=20")],
   ];

@@ -7,6 +7,7 @@ import { refusedOf, runLoad } from "../load.js";
 import type { LoadRequest, LoadResult } from "../load.js";
 import { LIMIT_SERVER, startPeer } from "../peers/start.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
+import { originOf } from "../send-requests.js";
 
 const CONNECTIONS = 64;
 const PER_KEY_PER_MINUTE = 290;
@@ -78,7 +79,7 @@ async function measure(options: BenchOptions): Promise<readonly Figure[]> {
         ...(options.tiny ? { amount: 40 } : {}),
         next,
       });
-    const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+    const url = originOf(engine.sandbox);
     const count = options.tiny ? 8 : Math.ceil((RATE_CEILING * seconds * 2) / PER_KEY_PER_MINUTE);
     options.say(`${count} keys …`);
     const firms = await makeFirms(engine, count);

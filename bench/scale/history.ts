@@ -4,7 +4,7 @@ import { makeFirms, withTokens } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
 import type { LoadRequest } from "../load.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
-import { requests, templateOf } from "../send-requests.js";
+import { originOf, requests, templateOf } from "../send-requests.js";
 import { addPast } from "./past.js";
 import { inTurns, withTwoEngines } from "./turns.js";
 import type { Question } from "./turns.js";
@@ -29,10 +29,10 @@ async function side(engine: BenchEngine, options: BenchOptions, stored: number):
   const owners = made.map(({ clientId, participantId }) => ({ firmId: clientId, participant: participantId }));
   if (stored > 0) await addPast(engine.databaseUrl, owners, stored);
   const firms = await withTokens(engine, made);
-  const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+  const url = originOf(engine.sandbox);
   const documents: string[] = [];
   for (const firm of firms) {
-    const { path, ...request } = requests([templateOf(firm, engine.sandbox.receiver.participantId)], SEND)();
+    const { path, ...request } = requests([templateOf(firm, engine.sandbox.receiver.participantId)])();
     const answer = await fetch(`${url}${path}`, { ...request, body: String(request.body) });
     const { providerDocumentId } = (await answer.json()) as { readonly providerDocumentId?: string };
     if (providerDocumentId === undefined) throw new Error(`a document was answered ${answer.status}`);
@@ -41,7 +41,6 @@ async function side(engine: BenchEngine, options: BenchOptions, stored: number):
   return { engine, firms, documents };
 }
 
-const SEND = "/sapi/v1/document/send";
 const authorized = ({ token, participantId }: BenchFirm): Readonly<Record<string, string>> => ({
   authorization: `Bearer ${token}`,
   "x-peppol-participant-id": participantId,
@@ -61,18 +60,15 @@ const ASKED: readonly (readonly [name: string, question: (side: Side) => Questio
   [
     "send",
     ({ engine, firms }) => ({
-      url: urlOf(engine),
+      url: originOf(engine.sandbox),
       status: 202,
-      next: requests(
-        firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId)),
-        SEND,
-      ),
+      next: requests(firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId))),
     }),
   ],
   [
     "status",
     ({ engine, firms, documents }) => ({
-      url: urlOf(engine),
+      url: originOf(engine.sandbox),
       status: 200,
       next: reads(firms, (index) => `/api/v1/documents/${documents[index] ?? ""}/status`),
     }),
@@ -80,7 +76,7 @@ const ASKED: readonly (readonly [name: string, question: (side: Side) => Questio
   [
     "inbox",
     ({ engine, firms }) => ({
-      url: urlOf(engine),
+      url: originOf(engine.sandbox),
       status: 200,
       next: reads(firms, () => "/sapi/v1/document/receive"),
     }),
@@ -94,8 +90,6 @@ const ASKED: readonly (readonly [name: string, question: (side: Side) => Questio
     }),
   ],
 ];
-
-const urlOf = ({ sandbox }: BenchEngine): string => sandbox.sapiBaseUrl.replace("/sapi/v1", "");
 
 async function measure(options: BenchOptions, engines: readonly [BenchEngine, BenchEngine]): Promise<Figure[]> {
   const stored = options.tiny ? STORED_TINY : (options.size ?? STORED);

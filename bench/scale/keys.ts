@@ -10,6 +10,7 @@ import type { BenchEngine, BenchFirm } from "../engine.js";
 import { runLoad } from "../load.js";
 import type { LoadRequest, LoadResult } from "../load.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
+import { originOf } from "../send-requests.js";
 
 const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
 const KEYS = 2_000;
@@ -138,7 +139,7 @@ async function withNodes<T>(
 }
 
 async function measure(options: BenchOptions, engine: BenchEngine): Promise<readonly Figure[]> {
-  const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+  const url = originOf(engine.sandbox);
   const connections = options.tiny ? 2 : CONNECTIONS;
   const probes = await makeFirms(engine, options.tiny ? 1 : PROBE_FIRMS);
   const { load: warm } = await askAll([url], probes, connections);

@@ -7,7 +7,7 @@ import type { BenchEngine } from "../engine.js";
 import { mustBeAccepted, runLoad } from "../load.js";
 import type { LoadResult } from "../load.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
-import { firmsFor, requests, templateOf } from "../send-requests.js";
+import { firmsFor, originOf, requests, templateOf } from "../send-requests.js";
 
 const CONNECTIONS = 64;
 /** More documents than any node accepts in a second; it decides how many firms are needed. */
@@ -59,11 +59,8 @@ function figuresOf(load: LoadResult, seen: readonly number[]): Figure[] {
 
 async function measure(options: BenchOptions, engine: BenchEngine): Promise<readonly Figure[]> {
   const firms = await makeFirms(engine, options.tiny ? 2 : firmsFor(RATE_CEILING * 60));
-  const next = requests(
-    firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId)),
-    "/sapi/v1/document/send",
-  );
-  const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+  const next = requests(firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId)));
+  const url = originOf(engine.sandbox);
   const connections = options.tiny ? 2 : CONNECTIONS;
   options.say("until every part has its memory …");
   await runLoad({ url, connections, seconds: 1, amount: options.tiny ? WARM.tiny : WARM.full, next });

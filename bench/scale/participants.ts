@@ -14,7 +14,7 @@ import { makeFirms } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
 import { mustBeAccepted, runLoad } from "../load.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
-import { requests, templateOf } from "../send-requests.js";
+import { originOf, requests, templateOf } from "../send-requests.js";
 import { addPast } from "./past.js";
 import { inTurns, withTwoEngines } from "./turns.js";
 
@@ -56,13 +56,8 @@ async function addParticipants(
   return [...firms, ...more].slice(0, count);
 }
 
-const urlOf = ({ sandbox }: BenchEngine): string => sandbox.sapiBaseUrl.replace("/sapi/v1", "");
-
 const sendsOf = (engine: BenchEngine, senders: readonly BenchFirm[]): ReturnType<typeof requests> =>
-  requests(
-    senders.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId)),
-    "/sapi/v1/document/send",
-  );
+  requests(senders.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId)));
 
 /** Actors of participants that the engine has in memory. */
 async function actorsOf({ adminUrl }: BenchEngine): Promise<number> {
@@ -120,7 +115,7 @@ async function measure(options: BenchOptions, engines: readonly [BenchEngine, Be
   const all = sendsOf(large, senders);
   // As many as take their turns before the first of them is dropped again.
   const load = await runLoad({
-    url: urlOf(large),
+    url: originOf(large.sandbox),
     connections: options.tiny ? 2 : 64,
     seconds: Math.min(options.seconds, LIMITS.actor_idle_ms / 1_000),
     ...(options.tiny ? { amount: count } : {}),
@@ -132,9 +127,9 @@ async function measure(options: BenchOptions, engines: readonly [BenchEngine, Be
   const end = systemClock.monotonic() + options.seconds * 1_000;
   const waited = await inTurns(
     [
-      { url: urlOf(small), status: 202, next: sendsOf(small, few) },
-      { url: urlOf(large), status: 202, next: sendsOf(large, senders.slice(0, FEW)) },
-      { url: urlOf(large), status: 202, next: all },
+      { url: originOf(small.sandbox), status: 202, next: sendsOf(small, few) },
+      { url: originOf(large.sandbox), status: 202, next: sendsOf(large, senders.slice(0, FEW)) },
+      { url: originOf(large.sandbox), status: 202, next: all },
     ],
     (rounds) => (options.tiny ? rounds < 3 : rounds < 100 * FIRMS && systemClock.monotonic() < end),
   );

@@ -5,7 +5,7 @@ import { systemClock } from "../../engine/base/clock.js";
 import { makeFirms } from "../../bench/engine.js";
 import type { BenchEngine, BenchFirm } from "../../bench/engine.js";
 import type { LoadRequest } from "../../bench/load.js";
-import { requests, templateOf } from "../../bench/send-requests.js";
+import { originOf, requests, templateOf } from "../../bench/send-requests.js";
 import { accessToken } from "../support/engines/engine.js";
 import { eventually } from "../support/eventually.js";
 import type { EngineProcess } from "../support/engines/process.js";
@@ -46,10 +46,7 @@ const payloadDigest = (request: LoadRequest): string => {
 
 /** Each firm sends to the next one. */
 const requestsOf = (firms: readonly BenchFirm[]): (() => LoadRequest) =>
-  requests(
-    firms.map((firm, i) => templateOf(firm, firms[(i + 1) % firms.length]?.participantId ?? "")),
-    "/sapi/v1/document/send",
-  );
+  requests(firms.map((firm, i) => templateOf(firm, firms[(i + 1) % firms.length]?.participantId ?? "")));
 
 /**
  * Makes firms that send to each other.
@@ -70,7 +67,7 @@ export async function startLoad(
   /** @returns whether it was accepted */
   async function tell(request: LoadRequest): Promise<boolean> {
     try {
-      const origin = alive().sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+      const origin = originOf(alive().sandbox);
       const answer = await fetch(`${origin}${request.path}`, {
         method: "POST",
         headers: { ...request.headers },

@@ -3,7 +3,7 @@ import { makeFirms } from "../../../bench/engine.js";
 import type { BenchFirm } from "../../../bench/engine.js";
 import { runPacedLoad } from "../../../bench/load.js";
 import type { LoadRequest } from "../../../bench/load.js";
-import { requests, templateOf } from "../../../bench/send-requests.js";
+import { originOf, requests, templateOf } from "../../../bench/send-requests.js";
 import type { Sandbox } from "../../../engine/identity/sandbox.js";
 import { FATES } from "../../../engine/sandbox/fates.js";
 import type { Sql } from "../../../engine/storage/sql.js";
@@ -13,7 +13,6 @@ import { startReceiver, status } from "../../support/webhooks/receiver.js";
 const FIRMS = 10;
 /** Requests a second, far below what a machine can; those of a firm add up to less than it may ask for, repeats apart. */
 const RATES = { sends: 8, fates: 0.5, polls: 12, repeats: 4, refusals: 1 };
-const SEND = "/sapi/v1/document/send";
 /** Every tenth event is answered by a fault, so that some deliveries come again. */
 const FAULT_EVERY = 10;
 
@@ -57,15 +56,9 @@ export async function loadEverything(
   await subscribe(sandbox, firms, receiver.origin);
   const [fated, repeating, ...senders] = firms as [BenchFirm, BenchFirm, ...BenchFirm[]];
   const next = (at: number): string => senders[(at + 1) % senders.length]?.participantId ?? "";
-  const sends = requests(
-    senders.map((firm, at) => templateOf(firm, next(at))),
-    SEND,
-  );
-  const fates = requests(
-    [...FATES.keys()].map((fate) => templateOf(fated, fate)),
-    SEND,
-  );
-  const once = requests([templateOf(repeating, fated.participantId)], SEND)();
+  const sends = requests(senders.map((firm, at) => templateOf(firm, next(at))));
+  const fates = requests([...FATES.keys()].map((fate) => templateOf(fated, fate)));
+  const once = requests([templateOf(repeating, fated.participantId)])();
   const refusals = inTurns([
     { ...poll(fated), headers: { authorization: "Bearer nobody", "x-peppol-participant-id": fated.participantId } },
     { method: "GET", path: "/api/v1/documents/nothing", headers: { authorization: `Bearer ${fated.token}` } },
@@ -77,7 +70,7 @@ export async function loadEverything(
       body: JSON.stringify({ grant_type: "client_credentials", client_id: fated.clientId, client_secret: "wrong" }),
     },
   ]);
-  const url = sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+  const url = originOf(sandbox);
   const paced = (next: () => LoadRequest, rate: number): ReturnType<typeof runPacedLoad> =>
     runPacedLoad({ url, seconds, rate, next });
   const [sent, , polled] = await Promise.all([
