@@ -128,6 +128,10 @@ export async function runLoad(load: Load): Promise<LoadResult> {
 export const percentile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
 
+/** The middle one; the larger of two. */
+export const median = (values: readonly number[]): number =>
+  [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? 0;
+
 interface PacedLoad extends Pick<Load, "url" | "next" | "seconds" | "amount"> {
   /** Requests a second, evenly spaced whatever the answers do. */
   readonly rate: number;

@@ -17,7 +17,7 @@ import { childEnvironment } from "../../engine/base/config.js";
 import { ensureDevelopmentPki } from "../../engine/peppol/pki/development.js";
 import { makeFirms, startBenchEngine } from "../engine.js";
 import type { BenchEngine, BenchFirm } from "../engine.js";
-import { repeated } from "../load.js";
+import { median, repeated } from "../load.js";
 import { loopProbe } from "../loop/probe.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
 import { originOf } from "../send-requests.js";
@@ -31,7 +31,7 @@ import type {
   WellBehavedJob,
   WellBehavedResult,
 } from "./jobs.js";
-import { median, watching } from "./watch.js";
+import { watching } from "./watch.js";
 import type { Seen } from "./watch.js";
 
 const KEYS = { full: 200, tiny: 10 } as const;

@@ -62,7 +62,3 @@ export async function watching<T>({ pid, probe }: Watched, act: () => Promise<T>
     await looking;
   }
 }
-
-/** The middle one. */
-export const median = (values: readonly number[]): number =>
-  [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? 0;

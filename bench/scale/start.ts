@@ -9,6 +9,7 @@ import { runningEmbeddedPostgres } from "../../engine/embedded/embedded.js";
 import { openSql } from "../../engine/storage/sql.js";
 import { makeFirms, serve } from "../engine.js";
 import { readSandbox } from "../../engine/identity/sandbox.js";
+import { median } from "../load.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
 import { addPast } from "./past.js";
 
@@ -16,9 +17,6 @@ const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
 const STORED = 100_000;
 const STORED_TINY = 20;
 const STARTS = 10;
-
-const median = (values: readonly number[]): number =>
-  [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? 0;
 
 /** How long a Node.js that does nothing takes, from start to end. */
 async function bareNode(): Promise<number> {
