@@ -2,7 +2,6 @@
  * A receiving access point that is full or down costs documents no attempt of their plan, holds up no other receiver, and
  * keeps nothing alive for longer than the plan. @source design/reliability.md, S-10
  */
-import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { deferredUntil } from "../../../engine/documents/delivery/dispatch.js";
@@ -23,7 +22,7 @@ import { attemptOnce, dueIn_ms, makeDue } from "../../support/worlds/attempts.js
 import { fakeClock } from "../../support/fake-clock.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
-import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+import { newDocumentRow, sealedPayload, seedFirm } from "../../support/database/seed.js";
 
 let db: TestDatabase;
 let firmId: FirmId;
@@ -39,8 +38,7 @@ afterAll(() => db.drop());
 
 async function document(receiver = "0245:9999999999"): Promise<DocumentId> {
   const row = newDocumentRow(firmId, SENDER, { acceptedAt: clock.now(), receiver: receiver as ParticipantId });
-  const sealed = { ...row, payloadKeyId: sealer.keyId, payloadSealed: sealer.seal(gzipSync("<Invoice/>"), row.id) };
-  await acceptDocuments(db.sql, [sealed]);
+  await acceptDocuments(db.sql, [{ ...row, ...sealedPayload(sealer, row.id) }]);
   return row.id;
 }
 

@@ -1,5 +1,4 @@
 /** The statuses that we owe, the responses that our firms give, and the messages that carry them. */
-import { gzipSync } from "node:zlib";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
@@ -40,7 +39,7 @@ import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
-import { seedFirm } from "../../support/database/seed.js";
+import { sealedPayload, seedFirm } from "../../support/database/seed.js";
 import { mlsExchange, OWN, pass, PEER_SEAT, statusBench, statusNode } from "../../support/as4/statuses.js";
 import type { StatusBench } from "../../support/as4/statuses.js";
 import { invoiceResponseIn, mlsIn } from "../../support/as4/responses.js";
@@ -412,14 +411,9 @@ test("the age of the oldest status that is due is a metric", async () => {
 });
 
 test("a receipt for a document is recorded once for the reports; what failed is not", async () => {
-  const { sealer } = bench.ports;
   const id = newId(clock) as DocumentId;
-  await bench.document(sellerFirm, SELLER, {
-    id,
-    facts: { supplierCountry: "CZ" },
-    payloadKeyId: sealer.keyId,
-    payloadSealed: sealer.seal(gzipSync("x"), id),
-  });
+  const payload = sealedPayload(bench.ports.sealer, id);
+  await bench.document(sellerFirm, SELLER, { id, facts: { supplierCountry: "CZ" }, ...payload });
   const recorded = (): Promise<unknown[]> =>
     Promise.resolve(
       db.sql`select direction, kind, c2_seat, c3_seat, c1_country, end_user from exchange where id = ${id}`,

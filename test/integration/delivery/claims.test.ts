@@ -2,7 +2,6 @@
  * Whose documents a node claims, and what becomes of leases. Method: real rows, the statements of the dispatcher, and a
  * dispatcher whose actors do nothing but remember.
  */
-import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { startDispatcher } from "../../../actors/delivery/dispatcher.js";
@@ -36,7 +35,7 @@ import { shortenLimits } from "../../support/engines/limits.js";
 import { openTransaction } from "../../support/database/transactions.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
-import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+import { newDocumentRow, sealedPayload, seedFirm } from "../../support/database/seed.js";
 
 let db: TestDatabase;
 const sealer = createSealer([Buffer.alloc(32, 1)]);
@@ -53,9 +52,7 @@ const ports = (owner = "node/1"): { readonly sql: TestDatabase["sql"]; readonly 
 
 async function accept(firmId: FirmId, sender: string, receiver: string, payloadBytes = 6): Promise<DocumentId> {
   const row = newDocumentRow(firmId, sender, { receiver: receiver as ParticipantId, payloadBytes });
-  await acceptDocuments(db.sql, [
-    { ...row, payloadKeyId: sealer.keyId, payloadSealed: sealer.seal(gzipSync("<Invoice/>"), row.id) },
-  ]);
+  await acceptDocuments(db.sql, [{ ...row, ...sealedPayload(sealer, row.id) }]);
   return row.id;
 }
 

@@ -2,7 +2,6 @@
  * Goal: an attempt that was cut may have arrived, and nothing says afterwards that its document was never sent. Method:
  * the real statements on a real Postgres; nodes that die or are frozen are played by the test.
  */
-import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
@@ -21,7 +20,7 @@ import { closableDatabase } from "../../support/database/closable.js";
 import type { ClosableDatabase } from "../../support/database/closable.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
-import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+import { newDocumentRow, sealedPayload, seedFirm } from "../../support/database/seed.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { attemptOnce, makeDue } from "../../support/worlds/attempts.js";
 
@@ -54,9 +53,7 @@ const portsOf = (outcome: Outcome, plan: readonly number[] = [1]) => ({
 
 async function document(): Promise<DocumentId> {
   const row = newDocumentRow(firmId, SENDER, { acceptedAt: clock.now(), receiver: "0245:9999999999" as ParticipantId });
-  await acceptDocuments(db.sql, [
-    { ...row, payloadKeyId: sealer.keyId, payloadSealed: sealer.seal(gzipSync("<Invoice/>"), row.id) },
-  ]);
+  await acceptDocuments(db.sql, [{ ...row, ...sealedPayload(sealer, row.id) }]);
   return row.id;
 }
 

@@ -1,5 +1,4 @@
 /** Goal: streams and their messages may all be lost; what is due in Postgres is done. Method: a dispatcher that nobody tells of anything. */
-import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 import { startDispatcher } from "../../../actors/delivery/dispatcher.js";
@@ -13,7 +12,7 @@ import { shortenLimits } from "../../support/engines/limits.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
-import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+import { newDocumentRow, sealedPayload, seedFirm } from "../../support/database/seed.js";
 import { statusBench } from "../../support/as4/statuses.js";
 import type { StatusBench } from "../../support/as4/statuses.js";
 
@@ -43,13 +42,7 @@ afterAll(() => db.drop());
 
 async function accept(changes: Partial<NewDocument> = {}): Promise<DocumentId> {
   const { id } = newDocumentRow(firmId, SENDER);
-  const { sealer } = bench.ports;
-  await bench.document(firmId, SENDER, {
-    id,
-    payloadKeyId: sealer.keyId,
-    payloadSealed: sealer.seal(gzipSync("<Invoice/>"), id),
-    ...changes,
-  });
+  await bench.document(firmId, SENDER, { id, ...sealedPayload(bench.ports.sealer, id), ...changes });
   return id;
 }
 
@@ -97,9 +90,7 @@ test("an attempt that outlives its lease gives its place at the receiver back wh
         end = resolve;
       });
       holding.set(id, over);
-      const { sealer } = bench.ports;
-      const payloadSealed = sealer.seal(gzipSync("<Invoice/>"), id);
-      await bench.document(firmId, SENDER, { id, payloadKeyId: sealer.keyId, payloadSealed });
+      await bench.document(firmId, SENDER, { id, ...sealedPayload(bench.ports.sealer, id) });
       await eventually("it is under way", () => transmitted.includes(id));
       await db.sql`update document set lease_until = clock_timestamp() - interval '1 second' where id = ${id}`;
       await eventually("it is claimed again", async () => {
@@ -156,9 +147,7 @@ test.each([
       capacityOf: (key) => ({ key, places: 2, typical_ms: undefined }),
     });
     try {
-      const { sealer } = bench.ports;
-      const payloadSealed = sealer.seal(gzipSync("<Invoice/>"), id);
-      await bench.document(firmId, SENDER, { id, payloadKeyId: sealer.keyId, payloadSealed });
+      await bench.document(firmId, SENDER, { id, ...sealedPayload(bench.ports.sealer, id) });
       await eventually("it is under way", () => made === 1);
       await db.sql`update document set lease_until = clock_timestamp() - interval '1 second' where id = ${id}`;
       await eventually("it is claimed again", async () => (await attemptsOf(id)) === 2);
@@ -316,9 +305,7 @@ test.each([
     capacityOf: (key) => ({ key, places: 2, typical_ms: undefined }),
   });
   try {
-    const { sealer } = bench.ports;
-    const payloadSealed = sealer.seal(gzipSync("<Invoice/>"), id);
-    await bench.document(firmId, SENDER, { id, payloadKeyId: sealer.keyId, payloadSealed });
+    await bench.document(firmId, SENDER, { id, ...sealedPayload(bench.ports.sealer, id) });
     await eventually("its asker has given up", () => gaveUp.includes(id));
     letGo();
     await eventually("it is delivered", async () => {

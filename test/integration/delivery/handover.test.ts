@@ -1,5 +1,4 @@
 /** Goal: a document is delivered only when its receiver has it. A peer that refused it once calls the next attempt a duplicate. */
-import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { delivery, provedDelivery } from "../../../engine/documents/delivery/chain.js";
@@ -17,7 +16,7 @@ import { attemptOnce, makeDue } from "../../support/worlds/attempts.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
-import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+import { newDocumentRow, sealedPayload, seedFirm } from "../../support/database/seed.js";
 
 let db: TestDatabase;
 let firmId: FirmId;
@@ -33,9 +32,7 @@ afterAll(() => db.drop());
 
 async function document(): Promise<DocumentId> {
   const row = newDocumentRow(firmId, SENDER, { acceptedAt: clock.now(), receiver: "0245:9999999999" as ParticipantId });
-  await acceptDocuments(db.sql, [
-    { ...row, payloadKeyId: sealer.keyId, payloadSealed: sealer.seal(gzipSync("<Invoice/>"), row.id) },
-  ]);
+  await acceptDocuments(db.sql, [{ ...row, ...sealedPayload(sealer, row.id) }]);
   return row.id;
 }
 

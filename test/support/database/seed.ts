@@ -1,5 +1,6 @@
 /** Rows that most integration tests need: a firm with a participant, and a document ready to be accepted. */
 import { createHash, randomUUID } from "node:crypto";
+import { gzipSync } from "node:zlib";
 
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../../engine/base/ids.js";
 import { newId } from "../../../engine/base/ids.js";
@@ -70,6 +71,10 @@ export function newDocumentRow(firmId: FirmId, sender: string, changes: Partial<
     ...changes,
   };
 }
+
+/** A payload of a document that an attempt can open. */
+export const sealedPayload = (sealer: Sealer, id: string) =>
+  ({ payloadKeyId: sealer.keyId, payloadSealed: sealer.seal(gzipSync("<Invoice/>"), id) }) as const;
 
 /** A document ready to be accepted and sent, with a payload that its receiver can read. */
 export async function sealedDocumentRow(sealer: Sealer, row: NewDocument, payload: Buffer): Promise<NewDocument> {
