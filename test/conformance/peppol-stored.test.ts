@@ -5,20 +5,11 @@
 import { expect, test } from "vitest";
 import { peppolBilling, peppolSelfBilling } from "../../validators/rules/peppol/billing.js";
 import type { RuleSet } from "../../validators/rules/rule.js";
-import { scan } from "../../validators/xml/scanner.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
+import { documentOf, failedIds } from "../support/validators/packs.js";
 import { expectedDocuments, marksBroken, readUnitFolder, UNIT_FOLDERS } from "../support/validators/testset.js";
 
-const FINDINGS_MAX = 100_000;
-
-function failedIds(rules: RuleSet, bytes: Buffer): string[] {
-  const scanned = scan(bytes);
-  if (scanned.kind === "refused") throw new Error(scanned.findings[0]?.ruleId ?? "refused");
-  return rules
-    .run(scanned.document, FINDINGS_MAX)
-    .findings.map((finding) => finding.ruleId)
-    .sort();
-}
+const failed = (rules: RuleSet, bytes: Buffer): string[] => failedIds(rules, documentOf(bytes));
 
 describeConformance("Peppol billing 3.0.21, built in", "expected", () => {
   const billing = peppolBilling();
@@ -28,7 +19,7 @@ describeConformance("Peppol billing 3.0.21, built in", "expected", () => {
     const differences: string[] = [];
     for (const { key, bytes, peppol } of expectedDocuments()) {
       documents += 1;
-      const found = failedIds(billing, bytes);
+      const found = failed(billing, bytes);
       if (JSON.stringify(found) !== JSON.stringify([...peppol].sort())) {
         differences.push(`${key}: expected ${peppol.join(" ")}; found ${found.join(" ")}`);
       }
@@ -41,7 +32,7 @@ describeConformance("Peppol billing 3.0.21, built in", "expected", () => {
     test(`our rules agree with every mark of the official unit tests in ${folder}`, () => {
       const tests = readUnitFolder(folder);
       const broken = tests.flatMap((unit) =>
-        marksBroken(unit.marks, failedIds(billing, unit.document)).map((problem) => `${unit.key}: ${problem}`),
+        marksBroken(unit.marks, failed(billing, unit.document)).map((problem) => `${unit.key}: ${problem}`),
       );
       expect(broken).toEqual([]);
       expect(tests.length).toBeGreaterThan(0);
@@ -52,7 +43,7 @@ describeConformance("Peppol billing 3.0.21, built in", "expected", () => {
     "our rules find nothing in the published examples of %s",
     (folder) => {
       for (const file of conformanceFiles(folder, ".xml")) {
-        expect({ file, found: failedIds(billing, conformanceBytes(folder, file)) }).toEqual({ file, found: [] });
+        expect({ file, found: failed(billing, conformanceBytes(folder, file)) }).toEqual({ file, found: [] });
       }
     },
   );
@@ -64,15 +55,15 @@ describeConformance("Peppol self-billing 3.0.21, built in", "documents/self-bill
 
   test("our rules for self-billing find nothing in the published examples", () => {
     for (const file of conformanceFiles(folder, ".xml")) {
-      expect({ file, found: failedIds(selfBilling, conformanceBytes(folder, file)) }).toEqual({ file, found: [] });
+      expect({ file, found: failed(selfBilling, conformanceBytes(folder, file)) }).toEqual({ file, found: [] });
     }
   });
 
   test("our rules for self-billing refuse an ordinary invoice by its process and its type, and a self-billed one is refused as ordinary", () => {
-    expect(new Set(failedIds(selfBilling, conformanceBytes("documents/peppol-3.0.21", "base-example.xml")))).toEqual(
+    expect(new Set(failed(selfBilling, conformanceBytes("documents/peppol-3.0.21", "base-example.xml")))).toEqual(
       new Set(["PEPPOL-EN16931-R004", "PEPPOL-EN16931-R007"]),
     );
-    expect(new Set(failedIds(peppolBilling(), conformanceBytes(folder, "SB-base-example.xml")))).toEqual(
+    expect(new Set(failed(peppolBilling(), conformanceBytes(folder, "SB-base-example.xml")))).toEqual(
       new Set(["PEPPOL-EN16931-R004", "PEPPOL-EN16931-R007"]),
     );
   });

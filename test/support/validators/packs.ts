@@ -39,7 +39,7 @@ export function ruleSetOf(pack: LoadedPack, file: string): RuleSet {
 /** The document of some bytes; it is valid until the next call. */
 export function documentOf(bytes: Buffer): XmlDocument {
   const result = scan(bytes, SCAN_LIMITS);
-  if (result.kind !== "document") throw new Error("the bytes are no document");
+  if (result.kind !== "document") throw new Error(result.findings[0]?.message);
   return result.document;
 }
 

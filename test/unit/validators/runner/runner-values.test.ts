@@ -16,17 +16,14 @@ import {
   signOf,
 } from "../../../../validators/rules/values.js";
 import { cac, cbc, NS } from "../../../../validators/xml/names.js";
-import { scan } from "../../../../validators/xml/scanner.js";
 import type { XmlDocument } from "../../../../validators/xml/document.js";
 import { seedFrom } from "../../../support/random.js";
+import { documentOf } from "../../../support/validators/packs.js";
 
-function invoice(content: string): XmlDocument {
-  const scanned = scan(
+const invoice = (content: string): XmlDocument =>
+  documentOf(
     Buffer.from(`<Invoice xmlns="${NS.Invoice}" xmlns:cac="${NS.cac}" xmlns:cbc="${NS.cbc}">${content}</Invoice>`),
   );
-  if (scanned.kind === "refused") throw new Error("not well-formed");
-  return scanned.document;
-}
 
 const withNote = (text: string): XmlDocument => invoice(`<cbc:Note>${text}</cbc:Note>`);
 

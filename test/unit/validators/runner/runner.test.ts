@@ -3,19 +3,16 @@ import { describe, expect, test } from "vitest";
 import { NO_FACTS, RuleError, fatal, rule, ruleWhen, warning } from "../../../../validators/rules/rule.js";
 import type { Facts, Pattern, RawFinding } from "../../../../validators/rules/rule.js";
 import { ruleSet } from "../../../../validators/rules/runner.js";
-import { scan } from "../../../../validators/xml/scanner.js";
 import type { XmlDocument } from "../../../../validators/xml/document.js";
+import { documentOf } from "../../../support/validators/packs.js";
 
 const NAMESPACES =
   'xmlns="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2" ' +
   'xmlns:cac="urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2" ' +
   'xmlns:cbc="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"';
 
-function invoice(content: string): XmlDocument {
-  const scanned = scan(Buffer.from(`<Invoice ${NAMESPACES}>${content}</Invoice>`));
-  if (scanned.kind === "refused") throw new Error("not well-formed");
-  return scanned.document;
-}
+const invoice = (content: string): XmlDocument =>
+  documentOf(Buffer.from(`<Invoice ${NAMESPACES}>${content}</Invoice>`));
 
 const fails = (id: string) => fatal<Facts>(id, "BT-1", "Change it.", () => false);
 const raises = (id: string, code: string) =>
