@@ -14,7 +14,7 @@ import { findIntegratorSheet } from "../../../engine/storage/operators/integrato
 import { listScopedKeys } from "../../../engine/storage/operators/keys.js";
 import { listFirmsOf } from "../../../engine/storage/operators/tenants.js";
 import { addPast } from "../../../bench/scale/past.js";
-import { costsOfPast, OWN_ROWS, readSoFar } from "../../support/database/past.js";
+import { costsOfPast, OWN_ROWS, rowsReadBy } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
 
@@ -37,15 +37,14 @@ test("a claim reads as many rows beside 3,000 documents that are due as beside 1
           newDocumentRow(firmId, SENDER, { facts: { documentNumber: randomUUID() } }),
         ),
       );
-    const claimed = async (): Promise<number> => {
-      const before = await readSoFar(sql);
-      const taken = await claimDocuments(sql, {
-        ...{ shares: [{ firmId, receiver, count: 8 }], owner: "past/1", lease_ms: LIMITS.attempt_lease_ms },
-        ...{ bytes_max: LIMITS.payload_bytes_max, one: true },
+    const claimed = (): Promise<number> =>
+      rowsReadBy(sql, async () => {
+        const taken = await claimDocuments(sql, {
+          ...{ shares: [{ firmId, receiver, count: 8 }], owner: "past/1", lease_ms: LIMITS.attempt_lease_ms },
+          ...{ bytes_max: LIMITS.payload_bytes_max, one: true },
+        });
+        expect(taken).toHaveLength(8);
       });
-      expect(taken).toHaveLength(8);
-      return (await readSoFar(sql)) - before;
-    };
     await accepted(100);
     await claimed();
     const few = await claimed();
@@ -93,9 +92,7 @@ test("operators' pages of firms and of an integrator's firms and keys read no mo
       "its firms": () => listFirmsOf(sql, integratorId),
     })) {
       await ask();
-      const before = await readSoFar(sql);
-      await ask();
-      found[name] = (await readSoFar(sql)) - before;
+      found[name] = await rowsReadBy(sql, ask);
     }
     return found;
   };

@@ -36,7 +36,7 @@ import { claimOutbox } from "../../../engine/storage/outbox.js";
 import { pruneRates } from "../../../engine/storage/rates.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { claimStreamMessages } from "../../../engine/storage/stream.js";
-import { readSoFar, untilFeedsShowAll } from "../../support/database/past.js";
+import { rowsReadBy, untilFeedsShowAll } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { addOpen, addQuietPast, QUIET_CONSUMER } from "../../support/database/quiet.js";
@@ -167,11 +167,7 @@ afterAll(async () => {
   await db.drop();
 });
 
-const costOf = async (ask: () => Promise<unknown>): Promise<number> => {
-  const before = await readSoFar(sql);
-  await ask();
-  return (await readSoFar(sql)) - before;
-};
+const costOf = (ask: () => Promise<unknown>): Promise<number> => rowsReadBy(sql, ask);
 
 test("what one asks for reads as many rows beside 3,000 of everything that came since plans were made as beside a dozen, and where there are turns looks once at a bounded many", async () => {
   const [early, late, crowded] = firms;

@@ -21,7 +21,7 @@ import { makeDue } from "../../support/worlds/attempts.js";
 import { eventually } from "../../support/eventually.js";
 import { shortenLimits } from "../../support/engines/limits.js";
 import { fakeClock } from "../../support/fake-clock.js";
-import { readSoFar } from "../../support/database/past.js";
+import { rowsReadBy } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { seedFirm } from "../../support/database/seed.js";
@@ -295,9 +295,9 @@ test("a status about a document that thousands were about reads as few rows as t
   const document = await sent("receipt_confirmed");
   const costOf = async (code: MlsCode): Promise<number> => {
     await bench.receive(mlsExchange(clock, document.sbdhInstanceId, code));
-    const before = await readSoFar(sql);
-    while ((await STATUS_STEPS.statuses(counted.node)) > 0);
-    return (await readSoFar(sql)) - before;
+    return rowsReadBy(sql, async () => {
+      while ((await STATUS_STEPS.statuses(counted.node)) > 0);
+    });
   };
   await costOf("AB");
   const few = await costOf("RE");
@@ -994,9 +994,7 @@ describe("who may say what of an invoice", () => {
     await addSettled(document.id, "invoice_response", ["out_of_order", "duplicate"]);
     const costOf = async (ask: () => Promise<unknown>): Promise<number> => {
       await ask();
-      const before = await readSoFar(sql);
-      await ask();
-      return (await readSoFar(sql)) - before;
+      return rowsReadBy(sql, ask);
     };
     const { responses_listed_max: most } = LIMITS;
     expect(await costOf(() => listReceivedResponses(sql, document.id, most))).toBeLessThanOrEqual(2 * most + OWN_ROWS);

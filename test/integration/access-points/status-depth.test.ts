@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { findDueStatuses } from "../../../engine/storage/documents/received-responses.js";
 import type { Sql } from "../../../engine/storage/sql.js";
-import { readSoFar } from "../../support/database/past.js";
+import { rowsReadBy } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 
@@ -49,9 +49,7 @@ const seatsOf = async (): Promise<string[]> =>
   (await findDueStatuses(sql, LOOKED_FOR)).map(({ peerSeat }) => peerSeat).sort();
 const costOf = async (): Promise<number> => {
   await seatsOf();
-  const before = await readSoFar(sql);
-  await seatsOf();
-  return (await readSoFar(sql)) - before;
+  return rowsReadBy(sql, seatsOf);
 };
 
 test("the next status of every access point is found behind 12,000 of one that have been due for longer, and a look reads no more than beside a few", async () => {

@@ -15,6 +15,7 @@ import { takenChains } from "../../../engine/storage/events/fan-out.js";
 import { FIRST_OPEN, freeWaiting, pruneDeliveries } from "../../../engine/storage/events/repairs.js";
 import type { OpenPlace } from "../../../engine/storage/events/repairs.js";
 import type { Sql } from "../../../engine/storage/sql.js";
+import { rowsReadBy } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { seedFirm } from "../../support/database/seed.js";
@@ -59,19 +60,9 @@ async function queue(firmId: FirmId, receiver: string, count: number, hours = 1)
   await sql`set session_replication_role = origin`;
 }
 
-/** Rows and entries of indexes that Postgres has read so far for this database, this connection's up to now. */
-async function readSoFar(): Promise<number> {
-  await sql`select pg_stat_force_next_flush()`;
-  const [row] = await sql<{ readonly n: number }[]>`
-    select ((select sum(seq_tup_read) from pg_stat_user_tables) + (select sum(idx_tup_read) from pg_stat_user_indexes))::float8 as n`;
-  return row?.n ?? 0;
-}
-
 async function costOf(ask: () => Promise<unknown>): Promise<number> {
   await ask();
-  const before = await readSoFar();
-  await ask();
-  return (await readSoFar()) - before;
+  return rowsReadBy(sql, ask);
 }
 
 const look = (): Promise<unknown> =>
@@ -163,9 +154,8 @@ test("the ends of deliveries read no more where the table has grown since their 
   for (const rows of [40, 5_000]) {
     await deliveries(rows, CROWDED);
     const claimed = await claimDeliveries(sql, "node-a", CLAIMED);
-    const before = await readSoFar();
-    await settle(claimed.map(({ deliveryId }) => deliveryId));
-    expect((await readSoFar()) - before).toBeLessThanOrEqual(OWN_ROWS);
+    const end = () => settle(claimed.map(({ deliveryId }) => deliveryId));
+    expect(await rowsReadBy(sql, end)).toBeLessThanOrEqual(OWN_ROWS);
   }
   await sql`delete from webhook_delivery`;
 });
@@ -212,11 +202,8 @@ test("a thousand old deliveries are removed without a look at the 40,000 others 
       where status = 'PENDING'`;
     await sql`vacuum webhook_delivery`;
   };
-  const removal = async (): Promise<number> => {
-    const before = await readSoFar();
-    expect(await pruneDeliveries(sql)).toBe(LIMITS.webhook_prune_batch);
-    return (await readSoFar()) - before;
-  };
+  const removal = (): Promise<number> =>
+    rowsReadBy(sql, async () => expect(await pruneDeliveries(sql)).toBe(LIMITS.webhook_prune_batch));
   await taken(2 * LIMITS.webhook_prune_batch, OLD_DAYS);
   await sql`analyze`;
   await removal();
@@ -241,12 +228,14 @@ test("what waits behind nothing is freed among 25,000 open deliveries that wait,
     from webhook_delivery as h where h.subscription_id = ${CROWDED} and h.place = d.place - 1 and d.subscription_id = ${GONE}`;
   await sql`delete from webhook_delivery where place % 2_500 = 0 and due_at <> 'infinity'`;
   await sql`analyze`;
-  let place: OpenPlace | undefined = FIRST_OPEN;
+  let place = FIRST_OPEN as OpenPlace | undefined;
   let parts = 0;
   while (place !== undefined) {
-    const before = await readSoFar();
-    place = await freeWaiting(sql, place);
-    expect((await readSoFar()) - before).toBeLessThanOrEqual(READ_TO_FREE * LIMITS.webhook_waiting_part);
+    const from = place;
+    const read = await rowsReadBy(sql, async () => {
+      place = await freeWaiting(sql, from);
+    });
+    expect(read).toBeLessThanOrEqual(READ_TO_FREE * LIMITS.webhook_waiting_part);
     parts += 1;
   }
   expect(parts).toBe(3);

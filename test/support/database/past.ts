@@ -69,8 +69,15 @@ const QUESTIONS: Readonly<Record<string, (sql: Sql, firmId: FirmId) => Promise<u
   "a sweep that finds nothing": (sql) => sweepRows({ sql, clock: systemClock }),
 };
 
-/** Rows and entries of indexes that Postgres has read so far for this database, this connection's up to now. */
-export async function readSoFar(sql: Sql): Promise<number> {
+/** Rows and entries of indexes that Postgres reads for a question, and for nothing else that is asked meanwhile. */
+export async function rowsReadBy(sql: Sql, ask: () => PromiseLike<unknown>): Promise<number> {
+  const before = await readSoFar(sql);
+  await ask();
+  return (await readSoFar(sql)) - before;
+}
+
+/** What has been read so far of this database, by this connection up to now. */
+async function readSoFar(sql: Sql): Promise<number> {
   await sql`select pg_stat_force_next_flush()`;
   const [row] = await sql<{ readonly n: number }[]>`
     select ((select sum(seq_tup_read) from pg_stat_user_tables) + (select sum(idx_tup_read) from pg_stat_user_indexes))::float8 as n`;
@@ -94,9 +101,7 @@ async function costs(sql: Sql, firmId: FirmId): Promise<Costs> {
   const found: Record<string, number> = {};
   for (const [name, ask] of Object.entries(QUESTIONS)) {
     await ask(sql, firmId);
-    const before = await readSoFar(sql);
-    await ask(sql, firmId);
-    found[name] = (await readSoFar(sql)) - before;
+    found[name] = await rowsReadBy(sql, () => ask(sql, firmId));
   }
   return found;
 }
