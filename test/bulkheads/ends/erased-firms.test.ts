@@ -23,6 +23,7 @@ import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { rowsOf } from "../../support/database/rows.js";
 import type { Rows } from "../../support/database/rows.js";
+import { tablesWithText } from "../../support/truth/canaries.js";
 
 const now = systemClock.now();
 const audit = (): AuditStamp => stampOf(OPERATOR, systemClock);
@@ -79,18 +80,7 @@ const participant = (of: FirmId, id: string): Promise<string> =>
 const plan = (of: FirmId): Promise<boolean> =>
   putPlan(db.sql, { firmId: of, code: "start", expiresAt: undefined, audit: audit() }, now);
 
-/** Tables in which a text occurs anywhere. */
-async function tablesSaying(text: string): Promise<string[]> {
-  const { sql } = db;
-  const tables = await sql<{ readonly table: string }[]>`
-    select table_name as table from information_schema.tables
-    where table_schema = 'public' and table_type = 'BASE TABLE'`;
-  const found: string[] = [];
-  for (const { table } of tables)
-    if ((await sql`select 1 from ${sql(table)} as t where position(${text} in t::text) > 0 limit 1`).length > 0)
-      found.push(table);
-  return found.sort();
-}
+const tablesSaying = (text: string): Promise<string[]> => tablesWithText(db.sql, text);
 
 /** An answer that came for a firm, with what is owed for it. @param documentId  null where none was found for it */
 async function answered(id: string, documentId: string | null): Promise<void> {

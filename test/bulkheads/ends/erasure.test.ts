@@ -12,6 +12,7 @@ import { accessToken, http, invoiceXml, send, sendParts, startTestEngine } from 
 import type { TestEngine } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
 import { newDocumentRow } from "../../support/database/seed.js";
+import { tablesWithText } from "../../support/truth/canaries.js";
 import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
 
 /** What stays of a firm that is forgotten, and why. */
@@ -57,17 +58,7 @@ async function tablesWith(id: FirmId): Promise<string[]> {
   return [...found].sort();
 }
 
-/** Tables in which a text occurs anywhere. */
-async function tablesSaying(text: string): Promise<string[]> {
-  const { sql } = engine.db;
-  const tables = await sql<{ readonly table: string }[]>`
-    select table_name as table from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`;
-  const found: string[] = [];
-  for (const { table } of tables)
-    if ((await sql`select 1 from ${sql(table)} as t where position(${text} in t::text) > 0 limit 1`).length > 0)
-      found.push(table);
-  return found.sort();
-}
+const tablesSaying = (text: string): Promise<string[]> => tablesWithText(engine.db.sql, text);
 
 test("a firm with a document under way is not forgotten, and nothing of it is touched", async () => {
   const { sql } = engine.db;

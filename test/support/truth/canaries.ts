@@ -53,6 +53,18 @@ export function filesSaying(folder: string, secrets: Readonly<Record<string, str
     .map(([path, names]) => `${relative(".", path)}: ${names.join(", ")}`);
 }
 
+/** Tables in which a text stands as it is, in the order of their names. */
+export async function tablesWithText(sql: Sql, text: string): Promise<string[]> {
+  const tables = await sql<{ readonly table: string }[]>`
+    select table_name as table from information_schema.tables
+    where table_schema = 'public' and table_type = 'BASE TABLE'`;
+  const found: string[] = [];
+  for (const { table } of tables)
+    if ((await sql`select 1 from ${sql(table)} as t where position(${text} in t::text) > 0 limit 1`).length > 0)
+      found.push(table);
+  return found.sort();
+}
+
 /**
  * Tables in which words stand in any form, the statistics that Postgres keeps of their columns included.
  * @returns the tables of each word that stands somewhere
