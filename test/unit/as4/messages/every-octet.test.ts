@@ -2,37 +2,15 @@
  * Goal: no changed octet of another stack's message or receipt is believed. Each octet in turn gets one other bit; what is
  * then still accepted says exactly what was signed, and lies at a place that the list below allows.
  */
-import { createPrivateKey } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-import { openUserMessage, readAnswer } from "../../../../engine/peppol/as4/messages.js";
-import type { OpenedMessage, RefusedMessage, UnansweredMessage } from "../../../../engine/peppol/as4/messages.js";
-import { wrapPrivateKey } from "../../../../validators/wss/keys.js";
-import type { OwnKey } from "../../../../validators/wss/protocol.js";
-import { inThread, PAYLOAD_BYTES_MAX } from "../../../support/as4/as4.js";
+import type { OpenedMessage } from "../../../../engine/peppol/as4/messages.js";
+import { recordedPeer } from "../../../support/as4/recorded-peer.js";
 
-interface Peer {
-  readonly folder: string;
-  readonly certificate: string;
-}
-const PEERS: readonly Peer[] = [
-  { folder: "as4-phase4", certificate: "phase4.der" },
-  { folder: "as4-oxalis", certificate: "oxalis.der" },
+const PEERS = [
+  { folder: "as4-phase4", peer: recordedPeer("phase4") },
+  { folder: "as4-oxalis", peer: recordedPeer("oxalis") },
 ];
-
-interface Recorded {
-  readonly contentType: string;
-  readonly body: Buffer;
-}
-
-const file = ({ folder }: Peer, name: string): Buffer =>
-  readFileSync(new URL(`../../../fixtures/${folder}/${name}`, import.meta.url));
-function recorded(peer: Peer, name: string): Recorded {
-  const bytes = file(peer, name);
-  const end = bytes.indexOf("\r\n\r\n");
-  return { contentType: bytes.toString("latin1", "Content-Type: ".length, end), body: bytes.subarray(end + 4) };
-}
 
 /** The message with one bit of one octet turned: which one goes round with the place, the top bit left out as it breaks UTF-8 and base64 at once. */
 function turned(body: Buffer, at: number): Buffer {
@@ -97,22 +75,16 @@ const facts = (opened: OpenedMessage): string =>
 
 test.each(PEERS)(
   "every octet of the message of $folder counts: whatever is changed is refused, or outside of what was signed",
-  async (peer) => {
-    const keys: OwnKey[] = [
-      { certificate: file(peer, "ours.der"), key: wrapPrivateKey(createPrivateKey(file(peer, "ours.key.pem"))) },
-    ];
-    const { body, contentType } = recorded(peer, "message.http");
-    const open = (bytes: Buffer): Promise<OpenedMessage | RefusedMessage> =>
-      openUserMessage(bytes, contentType, { keys, payloadBytesMax: PAYLOAD_BYTES_MAX }, inThread);
-    const original = await open(body);
+  async ({ peer: { theirs, recorded, open } }) => {
+    const { body, contentType } = recorded("message.http");
+    const original = await open({ body, contentType });
     if (original.kind === "refused") throw new Error(original.reason);
-    const theirs = file(peer, peer.certificate);
     const token = spanOf(body.toString("latin1"), theirs.toString("base64").slice(0, 40), "<");
     const isAllowed = allowedPlaces(body);
     const wrong: string[] = [];
     let accepted = 0;
     for (let at = 0; at < body.length; at += 1) {
-      const opened = await open(turned(body, at));
+      const opened = await open({ body: turned(body, at), contentType });
       if (opened.kind === "refused") continue;
       accepted += 1;
       // The token is not signed: a certificate that keeps its key keeps the signature, and is another certificate, which the PKI refuses.
@@ -127,20 +99,14 @@ test.each(PEERS)(
 
 test.each(PEERS)(
   "every octet of the receipt of $folder counts: whatever is changed is refused, or outside of what was signed",
-  async (peer) => {
-    const { body, contentType } = recorded(peer, "receipt.http");
-    const { answers } = JSON.parse(file(peer, "manifest.json").toString()) as {
-      readonly answers: Readonly<Record<string, Pick<UnansweredMessage, "messageId" | "references">>>;
-    };
-    const about = answers["receipt.http"];
-    if (about === undefined) throw new Error("no receipt in the manifest");
-    const sent = { ...about, recipient: file(peer, peer.certificate) };
-    const original = await readAnswer(body, contentType, sent, inThread);
+  async ({ peer: { recorded, answerTo } }) => {
+    const { body, contentType } = recorded("receipt.http");
+    const original = await answerTo("receipt.http");
     expect(original).toMatchObject({ kind: "receipt", sameCertificate: true });
     const isAllowed = allowedPlaces(body);
     const believed: string[] = [];
     for (let at = 0; at < body.length; at += 1) {
-      const answer = await readAnswer(turned(body, at), contentType, sent, inThread);
+      const answer = await answerTo("receipt.http", { body: turned(body, at), contentType });
       // Another certificate of the same seat is asked about before it is believed.
       if (
         answer.kind === "receipt" &&

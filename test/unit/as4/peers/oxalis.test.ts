@@ -1,47 +1,23 @@
 /** Goal: a message, receipts and errors of Oxalis under the exact Peppol suite are read as they are meant, without Java. */
-import { createHash, createPrivateKey } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 
-import { buildReceipt, openUserMessage, readAnswer } from "../../../../engine/peppol/as4/messages.js";
-import type { Answer, OpenedMessage, RefusedMessage } from "../../../../engine/peppol/as4/messages.js";
+import { buildReceipt, readAnswer } from "../../../../engine/peppol/as4/messages.js";
+import type { OpenedMessage } from "../../../../engine/peppol/as4/messages.js";
 import { outcomeOfAnswer } from "../../../../engine/peppol/as4/outcomes.js";
 import { readSbd } from "../../../../engine/peppol/envelope/read.js";
-import { wrapPrivateKey } from "../../../../validators/wss/keys.js";
-import type { OwnKey } from "../../../../validators/wss/protocol.js";
 import type { OxalisManifest } from "../../../interop/peers/oxalis-fixtures.js";
 import { DAMAGE, damagedAt, damagedPart } from "../../../support/as4/as4-damage.js";
-import { inThread, PAYLOAD_BYTES_MAX } from "../../../support/as4/as4.js";
+import { inThread } from "../../../support/as4/as4.js";
+import { recordedPeer } from "../../../support/as4/recorded-peer.js";
 
-const file = (name: string): Buffer => readFileSync(new URL(`../../../fixtures/as4-oxalis/${name}`, import.meta.url));
-const manifest = JSON.parse(file("manifest.json").toString()) as OxalisManifest;
-const ours: OwnKey = { certificate: file("ours.der"), key: wrapPrivateKey(createPrivateKey(file("ours.key.pem"))) };
-const theirs = file("oxalis.der");
-
-interface Recorded {
-  readonly contentType: string;
-  readonly body: Buffer;
-}
-
-function recorded(name: string): Recorded {
-  const bytes = file(name);
-  const end = bytes.indexOf("\r\n\r\n");
-  return { contentType: bytes.toString("latin1", "Content-Type: ".length, end), body: bytes.subarray(end + 4) };
-}
-
-const open = ({ body, contentType }: Recorded): Promise<OpenedMessage | RefusedMessage> =>
-  openUserMessage(body, contentType, { keys: [ours], payloadBytesMax: PAYLOAD_BYTES_MAX }, inThread);
+const { manifest: told, ours, theirs, recorded, open, answerTo } = recordedPeer("oxalis");
+const manifest = told as OxalisManifest;
 
 async function opened(): Promise<OpenedMessage> {
   const message = await open(recorded("message.http"));
   if (message.kind === "refused") throw new Error(`${message.error} ${message.reason}`);
   return message;
-}
-
-function answerTo(name: string, { body, contentType } = recorded(name)): Promise<Answer> {
-  const about = manifest.answers[name];
-  if (about === undefined) throw new Error(`${name} is not in the manifest`);
-  return readAnswer(body, contentType, { ...about, recipient: theirs }, inThread);
 }
 
 /** The names of all elements in their order. */

@@ -1,40 +1,13 @@
 /** Goal: messages, receipts and errors of another stack under the exact Peppol suite are read as they are meant, without Java. */
-import { createHash, createPrivateKey } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 
-import { openUserMessage, readAnswer } from "../../../../engine/peppol/as4/messages.js";
-import type { Answer, OpenedMessage, RefusedMessage } from "../../../../engine/peppol/as4/messages.js";
-import { wrapPrivateKey } from "../../../../validators/wss/keys.js";
-import type { OwnKey } from "../../../../validators/wss/protocol.js";
 import type { Manifest } from "../../../interop/peers/fixtures.js";
 import { DAMAGE, damagedAt, damagedPart } from "../../../support/as4/as4-damage.js";
-import { inThread, PAYLOAD_BYTES_MAX } from "../../../support/as4/as4.js";
+import { recordedPeer } from "../../../support/as4/recorded-peer.js";
 
-const file = (name: string): Buffer => readFileSync(new URL(`../../../fixtures/as4-phase4/${name}`, import.meta.url));
-const manifest = JSON.parse(file("manifest.json").toString()) as Manifest;
-const ours: OwnKey = { certificate: file("ours.der"), key: wrapPrivateKey(createPrivateKey(file("ours.key.pem"))) };
-const theirs = file("phase4.der");
-
-interface Recorded {
-  readonly contentType: string;
-  readonly body: Buffer;
-}
-
-function recorded(name: string): Recorded {
-  const bytes = file(name);
-  const end = bytes.indexOf("\r\n\r\n");
-  return { contentType: bytes.toString("latin1", "Content-Type: ".length, end), body: bytes.subarray(end + 4) };
-}
-
-const open = ({ body, contentType }: Recorded): Promise<OpenedMessage | RefusedMessage> =>
-  openUserMessage(body, contentType, { keys: [ours], payloadBytesMax: PAYLOAD_BYTES_MAX }, inThread);
-
-function answerTo(name: string, { body, contentType } = recorded(name)): Promise<Answer> {
-  const about = manifest.answers[name];
-  if (about === undefined) throw new Error(`${name} is not in the manifest`);
-  return readAnswer(body, contentType, { ...about, recipient: theirs }, inThread);
-}
+const { manifest: told, theirs, recorded, open, answerTo } = recordedPeer("phase4");
+const manifest = told as Manifest;
 
 test.each(Object.entries(manifest.received))(
   "%s of phase4 is opened, and holds the document that phase4 wrote",
