@@ -77,8 +77,8 @@ const codeOf = (answer: HttpResult): string =>
 /** Makes the registry over the REST interface of an SMP. */
 export function smpRestRegistry(ports: SmpRestPorts): WhiteLabelRegistry {
   const authorization = `Basic ${Buffer.from(`${ports.user}:${ports.password}`).toString("base64")}`;
-  const groupOf = (participant: ParticipantId): string =>
-    `${ports.url}/${pathSegment(PARTICIPANT_SCHEME, participantKey(participant))}`;
+  const segmentOf = (id: ParticipantId): string => pathSegment(PARTICIPANT_SCHEME, participantKey(id));
+  const groupOf = (participant: ParticipantId): string => `${ports.url}/${segmentOf(participant)}`;
 
   const call = async (
     method: "GET" | "PUT",
@@ -144,7 +144,7 @@ export function smpRestRegistry(ports: SmpRestPorts): WhiteLabelRegistry {
 
   /** Begins a migration; where one is in progress whose code was lost, that one is taken back first. */
   async function startMigration(participant: ParticipantId): Promise<HttpResult> {
-    const path = pathSegment(PARTICIPANT_SCHEME, participantKey(participant));
+    const path = segmentOf(participant);
     const start = (): Promise<HttpResult> => call("PUT", `${ports.url}/migration/outbound/start/${path}`);
     const answer = await start();
     if (saidBy(answer) !== "refused") return answer;
@@ -153,29 +153,29 @@ export function smpRestRegistry(ports: SmpRestPorts): WhiteLabelRegistry {
     return saidBy(cancelled) === "ok" ? start() : answer;
   }
 
+  /** Takes a participant in that the SMP does not have, and puts what it takes. */
+  async function takeIn(participant: ParticipantId, take: () => Promise<HttpResult>): Promise<WhiteLabelOutcome> {
+    const there = await exists(participant);
+    if (there === "yes") return { kind: "conflict", code: "exists" };
+    if (there === "unknown") return { kind: "unavailable", code: "not_readable" };
+    const taken = outcomeOf(await take());
+    return taken.kind === "done" ? publish(participant) : taken;
+  }
+
   return {
     // The token goes there, and the SML knows the code.
     verifies: () => true,
-    register: async (participant, verificationToken) => {
-      const there = await exists(participant);
-      if (there === "yes") return { kind: "conflict", code: "exists" };
-      if (there === "unknown") return { kind: "unavailable", code: "not_readable" };
-      const put = outcomeOf(
-        await call("PUT", groupOf(participant), {
+    register: (participant, verificationToken) =>
+      takeIn(participant, () =>
+        call("PUT", groupOf(participant), {
           xml: serviceGroupXml(participantKey(participant), [], ports.url),
           headers: { dic_verification_code: verificationToken },
         }),
-      );
-      return put.kind === "done" ? publish(participant) : put;
-    },
-    migrateIn: async (participant, migrationCode) => {
-      const there = await exists(participant);
-      if (there === "yes") return { kind: "conflict", code: "exists" };
-      if (there === "unknown") return { kind: "unavailable", code: "not_readable" };
-      const path = `${pathSegment(PARTICIPANT_SCHEME, participantKey(participant))}/${encodeURIComponent(migrationCode)}`;
-      const moved = outcomeOf(await call("PUT", `${ports.url}/migration/inbound/${path}`));
-      return moved.kind === "done" ? publish(participant) : moved;
-    },
+      ),
+    migrateIn: (participant, migrationCode) =>
+      takeIn(participant, () =>
+        call("PUT", `${ports.url}/migration/inbound/${segmentOf(participant)}/${encodeURIComponent(migrationCode)}`),
+      ),
     migrateOut: async (participant) => {
       const answer = await startMigration(participant);
       const outcome = outcomeOf(answer);
