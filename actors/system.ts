@@ -15,6 +15,7 @@ import type { Log } from "../engine/base/log.js";
 import { ownTurn } from "../engine/base/memory/turns.js";
 import type { Metrics } from "../engine/base/metrics.js";
 import { openSpan, withinSpan } from "../engine/base/tracing/tracing.js";
+import { every } from "../engine/base/waiting/every.js";
 import { within } from "../engine/base/waiting/wake.js";
 import { KeyMissing } from "../engine/storage/sealer.js";
 import { isPassing } from "../engine/storage/sql.js";
@@ -266,14 +267,13 @@ export function startActors(ports: {
     }
   }
   let sweeping = false;
-  const sweeper = setInterval(() => {
+  const stopSweeps = every(LIMITS.actor_idle_ms / 4, () => {
     if (sweeping) return;
     sweeping = true;
     void sweep().finally(() => {
       sweeping = false;
     });
-  }, LIMITS.actor_idle_ms / 4);
-  sweeper.unref();
+  });
 
   return {
     ask,
@@ -281,7 +281,7 @@ export function startActors(ports: {
     census: () => counts,
     stop: async () => {
       stopping = true;
-      clearInterval(sweeper);
+      stopSweeps();
       const drained = Promise.all([...entries].map(([path, entry]) => dropWhenEmpty(path, entry)));
       await within(drained, LIMITS.drain_timeout_ms, undefined);
       for (const [path, entry] of entries) drop(path, entry);

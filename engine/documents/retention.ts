@@ -3,6 +3,7 @@ import type { Clock } from "../base/clock.js";
 import { LIMITS } from "../base/limits.js";
 import { errorFields } from "../base/log.js";
 import type { Log } from "../base/log.js";
+import { every } from "../base/waiting/every.js";
 import { SWEPT } from "../storage/retention/ends.js";
 import type { SweptTable } from "../storage/retention/ends.js";
 import { countSwept, earlierNow, sweepTable } from "../storage/retention/sweeps.js";
@@ -82,14 +83,13 @@ export function startSweeps({
     }
   };
   let running: Promise<void> | undefined;
-  const timer = setInterval(() => {
+  const end = every(LIMITS.sweep_interval_ms, () => {
     running ??= pass().finally(() => {
       running = undefined;
     });
-  }, LIMITS.sweep_interval_ms);
-  timer.unref();
+  });
   return async () => {
-    clearInterval(timer);
+    end();
     await running;
   };
 }

@@ -24,6 +24,7 @@ import type { ConsumerLoop, DeliveryContext } from "./delivery.js";
 import { encodeBody } from "./body.js";
 import { STREAMS, STREAM_NAMES, durableName } from "./streams.js";
 import type { StreamConsumer, StreamHandler, StreamName, Streams } from "./streams.js";
+import { every } from "../base/waiting/every.js";
 import { backoff, createWake } from "../base/waiting/wake.js";
 
 interface PostgresStreamsOptions {
@@ -144,15 +145,14 @@ export function openPostgresStreams(options: PostgresStreamsOptions): Streams {
     },
     onDown: () => undefined,
   });
-  const housekeeping = setInterval(() => {
+  const stopHousekeeping = every(LIMITS.stream_housekeeping_ms, () => {
     const copies = STREAM_NAMES.filter((stream) => STREAMS[stream].retention === "copies");
     void Promise.all(copies.map((stream) => deleteOldStreamMessages(sql, stream, LIMITS.stream_copy_age_ms))).catch(
       (error: unknown) => {
         log.warn("stream.housekeeping_failed", errorFields(error));
       },
     );
-  }, LIMITS.stream_housekeeping_ms);
-  housekeeping.unref();
+  });
 
   const consume = async (
     stream: StreamName,
@@ -201,7 +201,7 @@ export function openPostgresStreams(options: PostgresStreamsOptions): Streams {
       });
     },
     close: async () => {
-      clearInterval(housekeeping);
+      stopHousekeeping();
       await Promise.all([...loops.values()].map((stop) => stop()));
       await channel.close();
     },

@@ -12,6 +12,7 @@ import { LIMITS } from "../base/limits.js";
 import { errorFields } from "../base/log.js";
 import type { Log } from "../base/log.js";
 import type { Metrics } from "../base/metrics.js";
+import { every } from "../base/waiting/every.js";
 import { findBindingByCustomerRef } from "../storage/identity/bindings.js";
 import type { Channel, ChannelOptions } from "../storage/channel.js";
 import type { Sealer } from "../storage/sealer.js";
@@ -141,9 +142,7 @@ export function createIdentity(options: IdentityOptions): Identity {
     token: (id) => {
       revocations.announced(id);
     },
-    signing_key: () => {
-      readSigningKeys();
-    },
+    signing_key: readSigningKeys,
   };
   const changes = createChanges({
     sql,
@@ -176,7 +175,7 @@ export function createIdentity(options: IdentityOptions): Identity {
     findCustomer: (integratorId: IntegratorId, customerRef: string) =>
       orTemporary(findBindingByCustomerRef(sql, integratorId, customerRef)),
   };
-  let interval: NodeJS.Timeout | undefined;
+  let stopUpkeep = (): void => undefined;
   return {
     ...tokenOperations(
       { sql: options.loginSql ?? sql, clock, metrics: options.metrics, audience, signingKeys, revocations },
@@ -198,13 +197,12 @@ export function createIdentity(options: IdentityOptions): Identity {
       await changes.start();
       await peers.start();
       await changes.greet();
-      interval = setInterval(() => {
+      stopUpkeep = every(LIMITS.identity_prune_interval_ms, () => {
         background("maintenance", maintain());
-      }, LIMITS.identity_prune_interval_ms);
-      interval.unref();
+      });
     },
     stop: async () => {
-      clearInterval(interval);
+      stopUpkeep();
       await peers.stop();
       await changes.stop();
     },

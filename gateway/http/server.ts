@@ -4,6 +4,7 @@
  */
 import { LIMITS } from "../../engine/base/limits.js";
 import { budgets } from "../../engine/base/memory/budgets.js";
+import { every } from "../../engine/base/waiting/every.js";
 import { Load } from "./load.js";
 import type { ServerLimits } from "./load.js";
 import type { ServerForm, ServerOptions } from "./listener.js";
@@ -33,19 +34,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const load = new Load(limits, options.monotonic, options.takesChunks ?? true);
   const form = options.form ?? (uwsAvailable() ? "uws" : "node");
   const listener = await (form === "uws" ? listenUws : listenNode)(options, load);
-  const sweeper = setInterval(
-    () => {
-      load.sweep();
-    },
-    Math.max(10, Math.min(limits.request_idle_ms, limits.request_timeout_ms) / SWEEPS_PER_DEADLINE),
-  );
-  sweeper.unref();
+  const deadline_ms = Math.min(limits.request_idle_ms, limits.request_timeout_ms);
+  const stopSweeps = every(Math.max(10, deadline_ms / SWEEPS_PER_DEADLINE), () => {
+    load.sweep();
+  });
 
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> =>
     (stopped ??= (async () => {
       load.draining = true;
-      clearInterval(sweeper);
+      stopSweeps();
       listener.stopAccepting();
       await listener.closeAll();
     })());

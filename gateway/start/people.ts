@@ -7,6 +7,7 @@ import type { Email } from "../../engine/base/ids.js";
 import type { Identity } from "../../engine/identity/identity.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { errorFields } from "../../engine/base/log.js";
+import { every } from "../../engine/base/waiting/every.js";
 import { createOnboarding } from "../../engine/identity/onboarding/onboarding.js";
 import type { Onboarding } from "../../engine/identity/onboarding/onboarding.js";
 import { createReceiving } from "../../engine/identity/onboarding/receiving.js";
@@ -80,13 +81,9 @@ export function startPeople(
 
 /** Finishes activations that a process left behind. */
 function activateNowAndThen({ log, stack }: Base, onboarding: Onboarding): void {
-  const interval = setInterval(() => {
+  const activate = (): Promise<unknown> =>
     onboarding.activateDue().catch((error: unknown) => {
       log.warn("onboarding.activation_failed", errorFields(error));
     });
-  }, LIMITS.onboarding_activation_ms);
-  interval.unref();
-  stack.add("sweep of sign-ins", () => {
-    clearInterval(interval);
-  });
+  stack.add("sweep of sign-ins", every(LIMITS.onboarding_activation_ms, activate));
 }

@@ -4,6 +4,7 @@ import { errorCode } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { errorFields } from "../../engine/base/log.js";
 import type { Log } from "../../engine/base/log.js";
+import { every } from "../../engine/base/waiting/every.js";
 
 /**
  * Looks at the active packs before the engine starts: what a worker would refuse stops the start.
@@ -62,11 +63,7 @@ export function watchPacks(directory: string, log: Log): () => void {
     });
   };
   lookAndTell();
-  const timer = setInterval(lookAndTell, LIMITS.rule_packs_look_ms);
-  timer.unref();
-  return () => {
-    clearInterval(timer);
-  };
+  return every(LIMITS.rule_packs_look_ms, lookAndTell);
 }
 
 /** A message of the importer as a sentence of ours. */

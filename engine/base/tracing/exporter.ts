@@ -7,6 +7,7 @@ import { errorFields, oncePerSecond } from "../log.js";
 import type { Log } from "../log.js";
 import type { Clock } from "../clock.js";
 import type { Metrics } from "../metrics.js";
+import { every } from "../waiting/every.js";
 import { exportBody } from "./otlp.js";
 import type { EndedSpan } from "./span.js";
 import type { SpanSink } from "./tracing.js";
@@ -40,7 +41,7 @@ class Exporter implements SpanExporter {
   readonly #options: ExporterOptions;
   /** A collector that is away is away for every export: the metric counts, the log tells of it now and then. */
   readonly #quiet: { readonly log: Pick<Log, "warn"> };
-  readonly #timer: NodeJS.Timeout;
+  readonly #stopExports: () => void;
   #queue: EndedSpan[] = [];
   #sending: Promise<void> | undefined;
   /** Ends the export that is under way. */
@@ -53,8 +54,7 @@ class Exporter implements SpanExporter {
     this.#ports = ports;
     this.#options = options;
     this.#quiet = { log: oncePerSecond(ports.log, ports.clock) };
-    this.#timer = setInterval(() => void this.#flush(), LIMITS.trace_export_ms);
-    this.#timer.unref();
+    this.#stopExports = every(LIMITS.trace_export_ms, () => this.#flush());
   }
 
   take(spans: readonly EndedSpan[]): void {
@@ -69,7 +69,7 @@ class Exporter implements SpanExporter {
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#stopExports();
     const over = setTimeout(() => {
       this.#isOver = true;
       this.#underWay?.abort();

@@ -3,6 +3,7 @@ import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
+import { every } from "../../base/waiting/every.js";
 import { censusOfDeliveries, feedLag } from "../../storage/events/dispatch.js";
 import { FIRST_OPEN, freeWaiting, pruneDeliveries } from "../../storage/events/repairs.js";
 import type { OpenPlace } from "../../storage/events/repairs.js";
@@ -62,10 +63,6 @@ export function startUpkeep(ports: UpkeepPorts): () => void {
     await prune(ports);
     from = await freeSome(ports, from);
   };
-  const timer = setInterval(() => void look(), LIMITS.webhook_prune_interval_ms);
-  timer.unref();
   ports.metrics.beforeExposition(() => expose(ports));
-  return () => {
-    clearInterval(timer);
-  };
+  return every(LIMITS.webhook_prune_interval_ms, look);
 }

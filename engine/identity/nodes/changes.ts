@@ -10,6 +10,7 @@ import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
+import { every } from "../../base/waiting/every.js";
 import { within } from "../../base/waiting/wake.js";
 import { announce, openChannel } from "../../storage/channel.js";
 import type { Channel, ChannelOptions } from "../../storage/channel.js";
@@ -67,7 +68,7 @@ export function createChanges(options: ChangesOptions): Changes {
   const { clock, nodeId, sql, log } = options;
   const proof = createProof(clock);
   const syncs = createSyncs();
-  let interval: NodeJS.Timeout | undefined;
+  let stopProbes = (): void => undefined;
   let channel: Channel | undefined;
   let onFirstProof: (() => void) | undefined;
 
@@ -119,10 +120,7 @@ export function createChanges(options: ChangesOptions): Changes {
         onUp,
         onDown,
       });
-      interval = setInterval(() => {
-        void probe();
-      }, LIMITS.change_probe_ms);
-      interval.unref();
+      stopProbes = every(LIMITS.change_probe_ms, probe);
       await within(proven, LIMITS.db_statement_timeout_ms, undefined);
     },
     isFresh: proof.isFresh,
@@ -137,7 +135,7 @@ export function createChanges(options: ChangesOptions): Changes {
       end();
     },
     stop: async () => {
-      clearInterval(interval);
+      stopProbes();
       proof.down();
       await say("bye", nodeId);
       await channel?.close();

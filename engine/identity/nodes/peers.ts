@@ -5,6 +5,7 @@
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
+import { every } from "../../base/waiting/every.js";
 import { beatNode, leaseRate, removeNode } from "../../storage/rates.js";
 import type { RateLease, RateRequest } from "../../storage/rates.js";
 import type { Sql } from "../../storage/sql.js";
@@ -38,7 +39,7 @@ interface PeerPorts {
 export function createPeers({ sql, nodeId, log, facts }: PeerPorts): Peers {
   // Bounded by the nodes of the installation.
   const alive = new Set<string>();
-  let interval: NodeJS.Timeout | undefined;
+  let stopBeats = (): void => undefined;
 
   const beat = async (): Promise<void> => {
     try {
@@ -52,10 +53,7 @@ export function createPeers({ sql, nodeId, log, facts }: PeerPorts): Peers {
   return {
     start: async () => {
       await beat();
-      interval = setInterval(() => {
-        void beat();
-      }, LIMITS.node_beat_ms);
-      interval.unref();
+      stopBeats = every(LIMITS.node_beat_ms, beat);
     },
     nodes: () => alive.size + 1,
     others: () => [...alive],
@@ -66,7 +64,7 @@ export function createPeers({ sql, nodeId, log, facts }: PeerPorts): Peers {
     beat,
     lease: (request) => leaseRate(sql, request),
     stop: async () => {
-      clearInterval(interval);
+      stopBeats();
       try {
         await removeNode(sql, nodeId);
       } catch (error) {

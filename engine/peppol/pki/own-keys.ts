@@ -9,6 +9,7 @@ import { ConfigError } from "../../base/config.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
+import { every } from "../../base/waiting/every.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import { readCertificate } from "./certificate.js";
@@ -122,17 +123,7 @@ export async function createOwnKeys({ load, store, clock, log }: OwnKeysOptions)
     },
     smp: () => currentOf("smp"),
     reload,
-    watch: () => {
-      const timer = setInterval(() => {
-        void reload();
-      }, LIMITS.keystore_poll_ms);
-      timer.unref();
-      return {
-        stop: () => {
-          clearInterval(timer);
-        },
-      };
-    },
+    watch: () => ({ stop: every(LIMITS.keystore_poll_ms, reload) }),
     expiries: () => {
       const own = held.map((identity): Expiry => {
         const { usage, seat, notBefore, notAfter, fingerprint } = identity;

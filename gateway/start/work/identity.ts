@@ -3,6 +3,7 @@ import { createIdentity } from "../../../engine/identity/identity.js";
 import type { Identity } from "../../../engine/identity/identity.js";
 import { createPulse } from "../../../engine/identity/nodes/pulse.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { every } from "../../../engine/base/waiting/every.js";
 import type { Sealer } from "../../../engine/storage/sealer.js";
 import { openSql } from "../../../engine/storage/sql.js";
 import { nodeName } from "../data-dir.js";
@@ -47,12 +48,9 @@ export async function startIdentity(
 /** The rates of this node and its share of those of all. */
 export function startLimiter({ clock, stack }: Base, identity: Identity): RateLimiter {
   const limiter = createRateLimiter({ clock, peers: identity.peers });
-  const sweeper = setInterval(() => {
+  const stopSweeps = every(LIMITS.rate_window_ms, () => {
     limiter.sweep();
-  }, LIMITS.rate_window_ms);
-  sweeper.unref();
-  stack.add("rates", () => {
-    clearInterval(sweeper);
   });
+  stack.add("rates", stopSweeps);
   return limiter;
 }

@@ -16,6 +16,7 @@ import type { Lane } from "../../../validators/protocol.js";
 import { endQuarantined, keepQuarantined } from "../data-dir.js";
 import type { Base } from "../infrastructure.js";
 import { tracedPool } from "../tracing/tracing.js";
+import { every } from "../../../engine/base/waiting/every.js";
 import { watchPacks, whyPacksAreRefused } from "../rule-packs.js";
 
 /** Threads, and what is asked of them. */
@@ -70,11 +71,7 @@ export function startQuarantineEnds({ clock, log, dataDir }: Pick<Base, "clock" 
     }
   };
   end();
-  const timer = setInterval(end, LIMITS.sweep_interval_ms);
-  timer.unref();
-  return () => {
-    clearInterval(timer);
-  };
+  return every(LIMITS.sweep_interval_ms, end);
 }
 
 export async function startWorkers(
