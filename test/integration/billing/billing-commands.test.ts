@@ -2,7 +2,6 @@
  * `kurier meter rebuild`, `meter show` and `plan set` as an operator types them, on what an engine has metered that was killed in
  * the middle. Method: an engine and the commands as processes of their own on one database; the test counts for itself.
  */
-import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,9 +14,11 @@ import { listUsage } from "../../../engine/storage/billing/usage.js";
 import { eventually } from "../../support/eventually.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
-import { killEverythingOn, PROJECT, startEngineProcess } from "../../support/engines/process.js";
+import { killEverythingOn, startEngineProcess } from "../../support/engines/process.js";
 import { Random, seedFrom } from "../../support/random.js";
 import { KEY_ID, seedFirms } from "../../support/database/seed.js";
+import { kurier as runKurier } from "../../unit/commands/kurier.js";
+import type { Ran } from "../../unit/commands/kurier.js";
 
 let db: TestDatabase;
 let dataDir: string;
@@ -34,33 +35,14 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-interface Ended {
-  readonly status: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-const kurier = (...args: readonly string[]): Promise<Ended> =>
-  new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), ...args], {
-      env: {
-        PATH: process.env["PATH"] ?? "",
-        DATA_DIR: join(dataDir, "command"),
-        ENVIRONMENT: "sandbox",
-        DATABASE_URL: db.url,
-        NATS_URL: "embedded",
-      },
-    });
-    let [out, err] = ["", ""];
-    child.stdout.on("data", (chunk: Buffer) => {
-      out += chunk.toString();
-    });
-    child.stderr.on("data", (chunk: Buffer) => {
-      err += chunk.toString();
-    });
-    child.on("close", (status) => {
-      resolve({ status, out, err });
-    });
+const kurier = (...args: readonly string[]): Promise<Ran> =>
+  runKurier(args, {
+    env: {
+      DATA_DIR: join(dataDir, "command"),
+      ENVIRONMENT: "sandbox",
+      DATABASE_URL: db.url,
+      NATS_URL: "embedded",
+    },
   });
 
 interface Delivery {
@@ -151,19 +133,19 @@ test("what an engine metered that was killed again and again is what a rebuild c
     const ended = await kurier("meter", "rebuild");
     return JSON.stringify(sorted(await metered())) === JSON.stringify(sorted(recount(deliveries))) ? ended : undefined;
   });
-  expect([seed, rebuilt.status, rebuilt.err]).toEqual([seed, 0, ""]);
+  expect([seed, rebuilt.code, rebuilt.err]).toEqual([seed, 0, ""]);
   expect(rebuilt.out).toMatch(/^\d+ firms counted, 0 with other figures than before\n$/);
 
   await db.sql`update usage_month set outbound = outbound + 7 where firm_id = ${firms[1] ?? ""}`;
   const mended = await kurier("meter", "rebuild");
-  expect([mended.status, mended.out]).toEqual([1, rebuilt.out.replace(" 0 with", " 1 with")]);
+  expect([mended.code, mended.out]).toEqual([1, rebuilt.out.replace(" 0 with", " 1 with")]);
   expect(sorted(await metered())).toEqual(sorted(recount(deliveries)));
 });
 
 test("what a firm has used is shown month by month, newest first, also that of months that are over", async () => {
   const [firm = ""] = await seedFirms(db.sql, ["0245:3000000004"]);
   expect(await kurier("meter", "show", firm)).toEqual({
-    status: 0,
+    code: 0,
     out: "Nothing is counted of this firm.\n",
     err: "",
   });
@@ -171,7 +153,7 @@ test("what a firm has used is shown month by month, newest first, also that of m
     insert into usage_month (firm_id, month, outbound, inbound)
     values (${firm}, '2026-09-01', 1204, 0), (${firm}, '2026-11-01', 3, 17)`;
   expect(await kurier("meter", "show", firm)).toEqual({
-    status: 0,
+    code: 0,
     out: "2026-11  3 sent  17 received\n2026-09  1204 sent  0 received\n",
     err: "",
   });
@@ -182,14 +164,14 @@ test.each([
   ["an id that is none", "acme", "meter show takes the id of a firm."],
 ])("the figures of %s are refused with the reason", async (_, firm, reason) => {
   const refused = await kurier("meter", "show", firm);
-  expect([refused.status, refused.out]).toEqual([2, ""]);
+  expect([refused.code, refused.out]).toEqual([2, ""]);
   expect(refused.err).toContain(reason);
 });
 
 test("a plan is given to a firm by its id, and what cannot be is refused with the reason", async () => {
   const [firm = ""] = firms;
   const set = await kurier("plan", "set", firm, "business", "--until", "2027-03-31");
-  expect(set).toEqual({ status: 0, out: `${firm} has the plan business until 2027-03-31\n`, err: "" });
+  expect(set).toEqual({ code: 0, out: `${firm} has the plan business until 2027-03-31\n`, err: "" });
   const rows = await db.sql`select code, expires_at from firm_plan where firm_id = ${firm}`;
   // The last day in Bratislava ends at midnight, in summer time.
   expect(rows).toEqual([{ code: "business", expires_at: new Date("2027-03-31T22:00:00Z") }]);
@@ -207,6 +189,6 @@ test.each([
   ],
 ])("a plan for %s is refused with the reason", async (_, args, reason) => {
   const refused = await kurier(...args);
-  expect([refused.status, refused.out]).toEqual([2, ""]);
+  expect([refused.code, refused.out]).toEqual([2, ""]);
   expect(refused.err).toContain(reason);
 });

@@ -1,5 +1,4 @@
 /** Participants registered as an operator does it: by the command line and over the admin listener, against an SML with TLS and DNS. */
-import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,10 +16,12 @@ import type { TestDnsServer } from "../../support/peppol/dns-server.js";
 import { http } from "../../support/engines/engine.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
-import { PROJECT, startEngineProcess } from "../../support/engines/process.js";
+import { startEngineProcess } from "../../support/engines/process.js";
 import { smlRegister, startFakeSml } from "../../support/peppol/sml.js";
 import type { FakeSml, SmlRegister } from "../../support/peppol/sml.js";
 import { makeTestPki } from "../../support/peppol/test-pki.js";
+import { kurier as runKurier } from "../../unit/commands/kurier.js";
+import type { Ran } from "../../unit/commands/kurier.js";
 
 const ZONE = "participant.test";
 const SMP = "KURIER-SMP";
@@ -72,40 +73,20 @@ beforeEach(() => {
   dns.answer = (name, transport) => register.dns(name, transport);
 });
 
-interface Ended {
-  readonly status: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
 /** Runs `kurier` beside this process, which answers for the SML and DNS. */
-const kurier = (args: readonly string[], changes: Readonly<Record<string, string>> = {}): Promise<Ended> =>
-  new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), ...args], {
-      env: { PATH: process.env["PATH"] ?? "", ...env, ...changes },
-    });
-    let [out, err] = ["", ""];
-    child.stdout.on("data", (chunk: Buffer) => {
-      out += chunk.toString();
-    });
-    child.stderr.on("data", (chunk: Buffer) => {
-      err += chunk.toString();
-    });
-    child.on("close", (status) => {
-      resolve({ status, out, err });
-    });
-  });
-const participants = (...args: readonly string[]): Promise<Ended> => kurier(["participants", ...args]);
+const kurier = (args: readonly string[], changes: Readonly<Record<string, string>> = {}): Promise<Ran> =>
+  runKurier(args, { env: { ...env, ...changes } });
+const participants = (...args: readonly string[]): Promise<Ran> => kurier(["participants", ...args]);
 
 test("a new firm is registered at once; the provider itself, a migration and an end by their commands", async () => {
   const P = "0245:4040404040";
   const made = await kurier(["firms", "create", "--name", "Firm", "--participant", P]);
-  expect([made.status, JSON.parse(made.out)], made.err).toMatchObject([
+  expect([made.code, JSON.parse(made.out)], made.err).toMatchObject([
     0,
     { participantId: P, registration: { kind: "done", state: "registered" } },
   ]);
   expect(await participants("register", "--provider")).toMatchObject({
-    status: 0,
+    code: 0,
     out: expect.stringContaining(PROVIDER) as string,
   });
   expect([...register.holders]).toEqual([
@@ -115,7 +96,7 @@ test("a new firm is registered at once; the provider itself, a migration and an 
   expect(new Set(sml.seen.map(({ client }) => client))).toEqual(new Set([DEVELOPMENT_SEAT]));
 
   const prepared = await participants("prepare-migration", P);
-  expect(prepared).toMatchObject({ status: 0, out: expect.stringMatching(/\n.{24}\n$/) as string });
+  expect(prepared).toMatchObject({ code: 0, out: expect.stringMatching(/\n.{24}\n$/) as string });
   expect(register.keys.get(P)).toBe(prepared.out.trimEnd().split("\n").at(-1));
   const listed = await participants("list");
   expect(listed.out.split("\n").map((line) => line.split("  ").slice(0, 3).join(" "))).toEqual([
@@ -123,17 +104,17 @@ test("a new firm is registered at once; the provider itself, a migration and an 
     `${P} registered prepare_migration`,
     "",
   ]);
-  expect(await participants("unregister", P)).toMatchObject({ status: 0 });
+  expect(await participants("unregister", P)).toMatchObject({ code: 0 });
   expect([...register.holders.keys()]).toEqual([PROVIDER]);
 
   register.holders.set(P, "OTHER");
   register.keys.set(P, "aB3#cD4$eF5%gH6(");
   expect(await participants("register", P)).toMatchObject({
-    status: 1,
+    code: 1,
     out: "",
     err: expect.stringMatching(/another SMP.*kurier participants migrate/) as string,
   });
-  expect(await participants("migrate", P, "--key", "aB3#cD4$eF5%gH6(")).toMatchObject({ status: 0 });
+  expect(await participants("migrate", P, "--key", "aB3#cD4$eF5%gH6(")).toMatchObject({ code: 0 });
   expect(register.holders.get(P)).toBe(SMP);
 });
 
@@ -141,17 +122,17 @@ test("an answer that is lost is told, listed, and settled by a person", async ()
   const P = "0245:4141414141";
   sml.answer = () => "reset";
   const made = await kurier(["firms", "create", "--name", "Other firm", "--participant", P]);
-  expect([made.status, (JSON.parse(made.out) as { registration: unknown }).registration]).toMatchObject([
+  expect([made.code, (JSON.parse(made.out) as { registration: unknown }).registration]).toMatchObject([
     1,
     { kind: "manual_review" },
   ]);
   expect(JSON.parse(made.out)).toMatchObject({ clientSecret: expect.any(String) as string });
   expect(await participants("check", P)).toMatchObject({
-    status: 1,
+    code: 1,
     err: expect.stringContaining("Nobody knows") as string,
   });
   expect((await participants("list", "--state", "manual_review")).out).toContain(P);
-  expect(await participants("settle", P, "--state", "unregistered")).toMatchObject({ status: 0 });
+  expect(await participants("settle", P, "--state", "unregistered")).toMatchObject({ code: 0 });
   expect(sml.seen).toHaveLength(1);
 });
 
@@ -164,7 +145,7 @@ test.each([
   [["settle", "0245:4040404040"], "--state"],
   [["list", "--state", "x"], "--state"],
 ])("wrong words are told and nothing is asked: %j", async (args, sentence) => {
-  expect(await participants(...args)).toMatchObject({ status: 2, err: expect.stringContaining(sentence) as string });
+  expect(await participants(...args)).toMatchObject({ code: 2, err: expect.stringContaining(sentence) as string });
   expect(sml.seen).toEqual([]);
 });
 
@@ -181,17 +162,17 @@ test("a participant at which another process is, perhaps one that was killed, is
     migrationKey: undefined,
   });
   const told = await participants("unregister", participant);
-  expect(told).toMatchObject({ status: 1, out: "" });
+  expect(told).toMatchObject({ code: 1, out: "" });
   expect(told.err).toBe(`${participant}: Another process is at this participant. Try again in a minute.\n`);
 });
 
 test("without SML_SMP_ID nothing is registered, and the command says what is missing; with it PUBLIC_URL must be set", async () => {
   expect(await kurier(["participants", "register", "0245:4040404040"], { SML_SMP_ID: "" })).toMatchObject({
-    status: 78,
+    code: 78,
     err: expect.stringContaining("SML_SMP_ID must be set") as string,
   });
   expect(await kurier(["participants", "list"], { PUBLIC_URL: "" })).toMatchObject({
-    status: 78,
+    code: 78,
     err: expect.stringContaining("PUBLIC_URL must be set") as string,
   });
   const made = await kurier(["firms", "create", "--name", "Third firm", "--participant", "0245:4242424242"], {
