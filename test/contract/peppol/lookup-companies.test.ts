@@ -5,7 +5,6 @@
  */
 import { createServer } from "node:http";
 import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
@@ -18,6 +17,7 @@ import { accessToken, INVOICE_TYPE, startTestEngine } from "../../support/engine
 import type { HttpAnswer, TestEngine } from "../../support/engines/engine.js";
 import { serverForms } from "../../support/engines/gateway.js";
 import { api, faultOf } from "../../support/callers/partners.js";
+import { listening } from "../../support/network/listening.js";
 
 const BILLING = BILLING_CAPABILITIES[0]?.processId;
 
@@ -262,19 +262,11 @@ async function startStandIn(): Promise<StandIn> {
       }),
     );
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
+  const { origin, close } = await listening(server);
   return Object.assign(state, {
     asked,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.closeAllConnections();
-        server.close(() => {
-          resolve();
-        });
-      }),
+    url: origin,
+    close,
   });
 }
 

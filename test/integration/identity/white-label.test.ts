@@ -7,7 +7,6 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { IncomingMessage, Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
@@ -32,6 +31,7 @@ import type { Partner } from "../../support/callers/partners.js";
 import { PROJECT } from "../../support/engines/process.js";
 import { seedFirm } from "../../support/database/seed.js";
 import { openTransaction } from "../../support/database/transactions.js";
+import { listening } from "../../support/network/listening.js";
 
 /** What the stand-in does with one write, before or after it has done it. */
 type Fault = { readonly at: "group" | "metadata" | "migration"; readonly does: number | "cut before" | "cut after" };
@@ -144,22 +144,14 @@ async function startOtherSmp(): Promise<OtherSmp> {
       else response.writeHead(answer[0], { "content-type": "application/xml" }).end(answer[1]);
     });
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
+  const { origin, close } = await listening(server);
   return Object.assign(state, {
     calls,
     groups,
     tokens,
     leaving,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.closeAllConnections();
-        server.close(() => {
-          resolve();
-        });
-      }),
+    url: origin,
+    close,
   });
 }
 

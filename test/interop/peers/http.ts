@@ -1,7 +1,8 @@
 /** Bytes over HTTP as the test wants them: a server that records what arrives, and a client that chooses its framing. */
 import { createServer, request } from "node:http";
 import type { IncomingHttpHeaders, Server } from "node:http";
-import type { AddressInfo } from "node:net";
+
+import { listening } from "../../support/network/listening.js";
 
 const TIMEOUT_MS = 100_000;
 
@@ -67,19 +68,11 @@ export async function serve(answer: (arrived: Arrived) => Promise<Exchanged>): P
     };
     handle().catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
+  const { origin, close } = await listening(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/as4`,
+    url: `${origin}/as4`,
     arrived,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => {
-          resolve();
-        });
-        server.closeAllConnections();
-      }),
+    close,
   };
 }
 

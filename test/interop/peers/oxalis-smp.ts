@@ -6,7 +6,6 @@ import { execFile } from "node:child_process";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
@@ -17,6 +16,7 @@ import type { OwnKey } from "../../../validators/wss/protocol.js";
 import { BILLING, INVOICE_TYPE } from "./payloads.js";
 import { PASSWORD } from "./pki.js";
 import type { InteropPki } from "./pki.js";
+import { listening } from "../../support/network/listening.js";
 
 const run = promisify(execFile);
 const TIMEOUT_MS = 60_000;
@@ -77,19 +77,11 @@ export async function serveOxalisSmp(
       (error: unknown) => response.destroy(error instanceof Error ? error : undefined),
     );
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
+  const { origin, close } = await listening(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: origin,
     asked,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => {
-          resolve();
-        });
-        server.closeAllConnections();
-      }),
+    close,
   };
 }
 

@@ -1,7 +1,6 @@
 /** Another access point in this process: our receiver behind a real HTTP server, or whatever a test scripts instead. */
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { randomUUID } from "node:crypto";
 
 import { systemClock } from "../../../engine/base/clock.js";
@@ -16,6 +15,7 @@ import { inThread, plainOf } from "./as4.js";
 import type { AccessPoint } from "./as4-keys.js";
 import { memoryArchive } from "./evidence.js";
 import type { MemoryArchive } from "./evidence.js";
+import { listening } from "../network/listening.js";
 
 /** One POST as it arrived. */
 export interface Arrived {
@@ -122,21 +122,15 @@ export async function startPeer(
         void (script.shift() ?? answerWith(receiver))(one);
       });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { origin, close } = await listening(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/as4`,
+    url: `${origin}/as4`,
     archive,
     inbox,
     receiver,
     script,
     arrived,
-    stop: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => {
-          resolve();
-        });
-        server.closeAllConnections();
-      }),
+    stop: close,
   };
 }
 

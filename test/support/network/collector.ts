@@ -1,7 +1,8 @@
 /** A collector of traces: takes OTLP over HTTP in JSON, reads it as strictly as the protocol is written, keeps the spans. */
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { z } from "zod";
+
+import { listening } from "./listening.js";
 
 const value = z.union([
   z.strictObject({ stringValue: z.string() }).transform(({ stringValue }) => stringValue),
@@ -65,20 +66,14 @@ export async function startCollector(): Promise<Collector> {
       if (collector.status !== undefined) answer.writeHead(collector.status).end("{}");
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { origin, close } = await listening(server);
   const collector: Collector = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: origin,
     spans,
     texts,
     headers: {},
     status: 200,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => {
-          resolve();
-        });
-        server.closeAllConnections();
-      }),
+    close,
   };
   return collector;
 }

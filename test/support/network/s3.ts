@@ -5,7 +5,8 @@
 import { createHash, createHmac, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+
+import { listening } from "./listening.js";
 
 export interface S3Imitation {
   /** Value of EVIDENCE_STORE. */
@@ -134,19 +135,12 @@ export async function startS3(bucket = "evidence"): Promise<S3Imitation> {
         answer(imitation, request, response, Buffer.concat(chunks));
       });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const { port, close } = await listening(server);
   return Object.assign(imitation, {
     target: `s3:http://${ACCESS_KEY}:${encodeURIComponent(SECRET_KEY)}@127.0.0.1:${port}/${bucket}/kurier?region=${REGION}`,
     objects,
     hidden,
     refusals,
-    stop: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => {
-          resolve();
-        });
-        server.closeAllConnections();
-      }),
+    stop: close,
   });
 }

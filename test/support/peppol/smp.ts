@@ -1,7 +1,6 @@
 /** An SMP network for tests: a DNS server, SMPs on free ports that answer what a test decides, and a look-up over both. */
 import { createServer } from "node:http";
 import type { IncomingMessage, Server } from "node:http";
-import type { AddressInfo } from "node:net";
 
 import { silentLog } from "../../../engine/base/log.js";
 import { createResolveNaptr } from "../../../engine/peppol/network/dns.js";
@@ -23,6 +22,7 @@ import type { OwnKey } from "../../../validators/wss/protocol.js";
 import { inThread } from "../as4/as4.js";
 import type { TestDnsServer } from "./dns-server.js";
 import type { Leaf, TestPki } from "./test-pki.js";
+import { listening } from "../network/listening.js";
 
 export const RECEIVER = "0245:1234567890" as ParticipantId;
 export const [INVOICE = { documentTypeId: "", processId: "" }] = BILLING_CAPABILITIES;
@@ -57,19 +57,11 @@ export async function startFakeSmp(): Promise<FakeSmp> {
     const answer = state.answer(request.url ?? "", request);
     if (answer !== undefined) response.writeHead(answer.status ?? 200, answer.headers).end(answer.body);
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
+  const { origin, close } = await listening(server);
   return Object.assign(state, {
     asked,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.closeAllConnections();
-        server.close(() => {
-          resolve();
-        });
-      }),
+    url: origin,
+    close,
   });
 }
 

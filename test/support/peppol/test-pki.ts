@@ -3,7 +3,6 @@ import { randomBytes, sign } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { createServer } from "node:http";
 import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
 
 import { contextTag, TAG } from "../../../engine/peppol/pki/der.js";
 import {
@@ -25,6 +24,7 @@ import { makeTrustStore } from "../../../engine/peppol/pki/trust.js";
 import type { TrustStore } from "../../../engine/peppol/pki/trust.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
+import { listening } from "../network/listening.js";
 
 export const PKI_START = Date.parse("2026-01-01T00:00:00Z");
 export const PKI_END = Date.parse("2036-01-01T00:00:00Z");
@@ -220,18 +220,10 @@ export async function startRevocationServer(): Promise<RevocationServer> {
       if (answer !== undefined) response.writeHead(answer.status ?? 200).end(answer.body);
     });
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
+  const { origin, close } = await listening(server);
   return Object.assign(state, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: origin,
     asked,
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.closeAllConnections();
-        server.close(() => {
-          resolve();
-        });
-      }),
+    close,
   });
 }

@@ -1,7 +1,8 @@
 /** A receiver of events on this machine that answers as a test scripts it, and keeps what it was sent. */
 import { createServer } from "node:http";
 import type { ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+
+import { listening } from "../network/listening.js";
 
 /** One request as it came. */
 export interface ReceivedCall {
@@ -66,22 +67,15 @@ export async function startReceiver(): Promise<Receiver> {
       (scripts.get(path) ?? status(200))(response, call, nth);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const { origin, close } = await listening(server);
   return {
-    origin: `http://127.0.0.1:${port}`,
+    origin,
     calls,
     at: (path) => calls.filter((call) => call.path === path),
     script: (path, answer) => {
       scripts.set(path, answer);
     },
     busiest: (path) => busy.get(path)?.most ?? 0,
-    close: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections();
-        server.close(() => {
-          resolve();
-        });
-      }),
+    close,
   };
 }

@@ -1,6 +1,7 @@
 /** A receiver of very many events, up or dead, that keeps of each call no more than which event it was. */
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+
+import { listening } from "../network/listening.js";
 
 export interface TallyingReceiver {
   readonly url: string;
@@ -42,9 +43,9 @@ export async function startTallyingReceiver(state: "up" | "dead"): Promise<Tally
         awaited.delete(data.document_id);
       });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { origin, close } = await listening(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/in`,
+    url: `${origin}/in`,
     calls: () => calls,
     taken,
     set: (next) => {
@@ -54,12 +55,6 @@ export async function startTallyingReceiver(state: "up" | "dead"): Promise<Tally
       new Promise((resolve) => {
         awaited.set(documentId, resolve);
       }),
-    close: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections();
-        server.close(() => {
-          resolve();
-        });
-      }),
+    close,
   };
 }
