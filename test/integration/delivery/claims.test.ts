@@ -5,12 +5,10 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { startDispatcher } from "../../../actors/delivery/dispatcher.js";
-import type { DocumentKind } from "../../../actors/document.js";
 import { startActors } from "../../../actors/system.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
-import type { ClaimedAttempt } from "../../../engine/documents/delivery/dispatch.js";
 import { createPlaces, shareOut } from "../../../engine/documents/delivery/claims.js";
 import type { ReceiverCapacity } from "../../../engine/documents/delivery/claims.js";
 import {
@@ -36,6 +34,7 @@ import { openTransaction } from "../../support/database/transactions.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { newDocumentRow, sealedPayload, seedFirm } from "../../support/database/seed.js";
+import { attempting } from "../../support/worlds/attempts.js";
 
 let db: TestDatabase;
 const sealer = createSealer([Buffer.alloc(32, 1)]);
@@ -454,19 +453,12 @@ test("a document whose attempt's end could not be written is claimed again as so
   const attempts: number[] = [];
   const metrics = createMetrics();
   const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
-  const document = {
-    name: "document",
-    idle_ms: 0,
-    start: () => null,
-    handlers: {
-      Attempt: (_: null, { taken, start, end }: ClaimedAttempt) => {
-        start();
-        attempts.push(taken.attempt);
-        end();
-        return Promise.reject(new Error("the database is away"));
-      },
-    },
-  } as unknown as DocumentKind;
+  const document = attempting(({ taken, start, end }) => {
+    start();
+    attempts.push(taken.attempt);
+    end();
+    return Promise.reject(new Error("the database is away"));
+  });
   const dispatcher = await startDispatcher({
     clock: systemClock,
     ...ports(),
@@ -493,21 +485,12 @@ test("leases that may be nobody's are looked for until the time is over in which
   await accept(firm, "0245:1", "0245:100");
   const [clock, metrics] = [fakeClock(), createMetrics()];
   const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
-  const document = {
-    name: "document",
-    idle_ms: 0,
-    start: () => null,
-    handlers: {
-      // The end of the first attempt cannot be written, and nothing is in doubt because of the others.
-      Attempt: (_: null, { taken, start, end }: ClaimedAttempt) => {
-        start();
-        end();
-        return taken.attempt === 1
-          ? Promise.reject(new Error("the database is away"))
-          : Promise.resolve({ reply: null });
-      },
-    },
-  } as unknown as DocumentKind;
+  // The end of the first attempt cannot be written, and nothing is in doubt because of the others.
+  const document = attempting(({ taken, start, end }) => {
+    start();
+    end();
+    return taken.attempt === 1 ? Promise.reject(new Error("the database is away")) : Promise.resolve({ reply: null });
+  });
   // The time is over while this one is under way, which may have asked before it was.
   const last = 20;
   let looks = 0;
@@ -553,19 +536,12 @@ test("thousands for a receiver that takes nothing hold up no other: what a look 
   const attempted = new Set<DocumentId>();
   const metrics = createMetrics();
   const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
-  const document = {
-    name: "document",
-    idle_ms: 0,
-    start: () => null,
-    handlers: {
-      Attempt: (_: null, { taken, start, end }: ClaimedAttempt) => {
-        start();
-        attempted.add(taken.id);
-        end();
-        return Promise.resolve({ reply: null });
-      },
-    },
-  } as unknown as DocumentKind;
+  const document = attempting(({ taken, start, end }) => {
+    start();
+    attempted.add(taken.id);
+    end();
+    return Promise.resolve({ reply: null });
+  });
   let looks = 0;
   const counting = Object.assign((...args: Parameters<typeof db.sql>) => {
     if (String(args[0]).includes("ready_lanes")) looks += 1;
@@ -613,26 +589,19 @@ test("small documents without an end keep no large one waiting, and large ones t
   let most = 0;
   const metrics = createMetrics();
   const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
-  const document = {
-    name: "document",
-    idle_ms: 0,
-    start: () => null,
-    handlers: {
-      Attempt: async (_: null, { taken, start, end }: ClaimedAttempt) => {
-        start();
-        counts.set(taken.firmId, begun(taken.firmId) + 1);
-        octets += taken.payloadBytes;
-        most = Math.max(most, octets);
-        await new Promise<void>((resolve) => underWay.get(taken.firmId)?.add(resolve));
-        octets -= taken.payloadBytes;
-        await db.sql`
-          update document set status = 'send_failed', next_attempt_at = null, lease_until = null, lease_owner = null
-          where id = ${taken.id}`;
-        end();
-        return { reply: null };
-      },
-    },
-  } as unknown as DocumentKind;
+  const document = attempting(async ({ taken, start, end }) => {
+    start();
+    counts.set(taken.firmId, begun(taken.firmId) + 1);
+    octets += taken.payloadBytes;
+    most = Math.max(most, octets);
+    await new Promise<void>((resolve) => underWay.get(taken.firmId)?.add(resolve));
+    octets -= taken.payloadBytes;
+    await db.sql`
+      update document set status = 'send_failed', next_attempt_at = null, lease_until = null, lease_owner = null
+      where id = ${taken.id}`;
+    end();
+    return { reply: null };
+  });
   const dispatcher = await startDispatcher({
     ...{
       clock: systemClock,
@@ -703,22 +672,15 @@ async function startBehindSlowAnswer(): Promise<{
   }, db.sql) as typeof db.sql;
   const metrics = createMetrics();
   const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
-  const document = {
-    name: "document",
-    idle_ms: 0,
-    start: () => null,
-    handlers: {
-      Attempt: async (_: null, { taken, start, end }: ClaimedAttempt) => {
-        if (!start()) return { reply: null };
-        begun.push(taken.attempt);
-        await db.sql`
-          update document set status = 'send_failed', next_attempt_at = null, lease_until = null, lease_owner = null
-          where id = ${taken.id} and version = ${taken.version}`;
-        end();
-        return { reply: null };
-      },
-    },
-  } as unknown as DocumentKind;
+  const document = attempting(async ({ taken, start, end }) => {
+    if (!start()) return { reply: null };
+    begun.push(taken.attempt);
+    await db.sql`
+      update document set status = 'send_failed', next_attempt_at = null, lease_until = null, lease_owner = null
+      where id = ${taken.id} and version = ${taken.version}`;
+    end();
+    return { reply: null };
+  });
   const dispatcher = await startDispatcher({
     ...{ clock: systemClock, ...ports(), sql: slow, beatSql: db.sql, actors, document, metrics, capacityOf: quick },
     log: { ...silentLog, warn: (event) => told.push(event) },

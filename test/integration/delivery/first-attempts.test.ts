@@ -6,7 +6,6 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 
 import { startDispatcher } from "../../../actors/delivery/dispatcher.js";
 import type { Dispatcher } from "../../../actors/delivery/dispatcher.js";
-import type { DocumentKind } from "../../../actors/document.js";
 import { startActors } from "../../../actors/system.js";
 import type { ClaimedAttempt } from "../../../engine/documents/delivery/dispatch.js";
 import { beat, claim, freeDead } from "../../../engine/documents/delivery/due.js";
@@ -25,6 +24,7 @@ import { eventually } from "../../support/eventually.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+import { attempting } from "../../support/worlds/attempts.js";
 
 const SENDER = "0245:1";
 const RECEIVER = "0245:100" as ParticipantId;
@@ -46,17 +46,10 @@ beforeEach(async () => {
     sql: db.sql,
     beatSql: db.sql,
     actors: startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() }),
-    document: {
-      name: "document",
-      idle_ms: 0,
-      start: () => null,
-      handlers: {
-        Attempt: (_: null, claimed: ClaimedAttempt) => {
-          if (claimed.start()) begun.push(claimed);
-          return Promise.resolve({ reply: null });
-        },
-      },
-    } as unknown as DocumentKind,
+    document: attempting((claimed) => {
+      if (claimed.start()) begun.push(claimed);
+      return Promise.resolve({ reply: null });
+    }),
     log: silentLog,
     owner: "node/1",
     clock: { ...systemClock, monotonic: () => systemClock.monotonic() + late_ms },

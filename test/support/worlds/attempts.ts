@@ -1,6 +1,7 @@
-/** One attempt at one document, as the dispatcher of a node makes it. */
+/** Attempts at documents, as the dispatcher of a node makes them or asks for them. */
+import type { DocumentKind } from "../../../actors/document.js";
 import { attemptDocument } from "../../../engine/documents/delivery/dispatch.js";
-import type { DispatchPorts } from "../../../engine/documents/delivery/dispatch.js";
+import type { ClaimedAttempt, DispatchPorts } from "../../../engine/documents/delivery/dispatch.js";
 import type { DocumentId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { takeAttempt } from "../../../engine/storage/documents/attempts.js";
@@ -13,6 +14,13 @@ export async function attemptOnce(ports: DispatchPorts, id: DocumentId, owner = 
   await attemptDocument(ports, taken);
   return true;
 }
+
+/** Documents that do this with an attempt which was claimed, and nothing else. */
+export const attempting = (attempt: (claimed: ClaimedAttempt) => Promise<unknown>): DocumentKind =>
+  ({
+    ...{ name: "document", idle_ms: 0, start: () => null },
+    handlers: { Attempt: (_: null, claimed: ClaimedAttempt) => attempt(claimed) },
+  }) as unknown as DocumentKind;
 
 /** Lets the time of a document's next attempt come. */
 export async function makeDue(sql: Sql, id: DocumentId): Promise<void> {
