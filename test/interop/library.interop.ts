@@ -568,7 +568,7 @@ async function weForge(
     messageId,
     answer:
       answer.kind === "unconfirmed" && answer.reason === "references"
-        ? { kind: "receipt", signer: pki.theirs.certificate, sameCertificate: true, signalId: "", timestamp: "" }
+        ? { kind: "receipt", signer: pki.theirs.certificate, sameCertificate: true, timestamp: "" }
         : answer,
   };
 }

@@ -275,12 +275,7 @@ interface SignedBy {
 /** What the peer's answer to a message of ours says, once it was checked against what we sent. */
 export type Answer =
   /** The receipt proves the message, where its signer is believed. */
-  | (SignedBy & {
-      readonly kind: "receipt";
-      readonly signer: Uint8Array;
-      readonly signalId: string;
-      readonly timestamp: string;
-    })
+  | (SignedBy & { readonly kind: "receipt"; readonly signer: Uint8Array; readonly timestamp: string })
   /** The peer has this MessageId already. */
   | (SignedBy & { readonly kind: "already_handed_over"; readonly errors: ReceivedError[] })
   /** The error that decides is the first. */
@@ -328,7 +323,7 @@ function judgeReceipt(
   if (!acknowledged) return invalid("references");
   const signed = signedBy(signer, sent);
   if (signed.signer === undefined) return invalid("other_signer");
-  return { kind: "receipt", ...signed, signer, signalId: info.messageId, timestamp: info.timestamp };
+  return { kind: "receipt", ...signed, signer, timestamp: info.timestamp };
 }
 
 function judgeErrors(
