@@ -32,7 +32,7 @@ import { signatureTasks } from "../validators/signature.js";
 import { perUnit, processorTime } from "./cpu.js";
 import { freePort, makeFirms, startBenchEngine } from "./engine.js";
 import type { BenchEngine } from "./engine.js";
-import { refusedOf, runLoad } from "./load.js";
+import { rateFigure, runLoad } from "./load.js";
 import { accessPointKey, besideRsaLimit, rate } from "./rsa.js";
 import type { AccessPointKey } from "./rsa.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
@@ -382,16 +382,12 @@ async function receiveFigure(
   await checkRows(engine, amount + warmUp);
   return {
     limit,
-    figure: {
-      name: "kurier /as4",
-      value: result.perSecond,
-      unit: "/s",
-      p50_ms: result.p50_ms,
-      p99_ms: result.p99_ms,
-      p999_ms: result.p999_ms,
-      errors: refusedOf(result, 200),
-      note: `${CONNECTIONS} connections; opened, stored, archived with fsync, receipted; client and Postgres share the cores`,
-    },
+    figure: rateFigure(
+      "kurier /as4",
+      result,
+      `${CONNECTIONS} connections; opened, stored, archived with fsync, receipted; client and Postgres share the cores`,
+      200,
+    ),
   };
 }
 

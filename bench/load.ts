@@ -6,6 +6,7 @@ import autocannon from "autocannon";
 
 import { systemClock } from "../engine/base/clock.js";
 import { within } from "../engine/base/waiting/wake.js";
+import type { Figure } from "./runner.js";
 
 /** A request that the load generator makes again and again. */
 export interface LoadRequest {
@@ -45,6 +46,12 @@ export interface LoadResult {
 /** Requests that were not answered, or not with this status. */
 export const refusedOf = ({ errors, statuses }: Pick<LoadResult, "errors" | "statuses">, expected = 202): number =>
   errors + [...statuses].reduce((sum, [status, count]) => sum + (status === expected ? 0 : count), 0);
+
+/** A load as a figure. @param expected  the status that is no error */
+export const rateFigure = (name: string, result: LoadResult, note = "", expected = 202): Figure => ({
+  ...{ name, value: result.perSecond, unit: "/s", p50_ms: result.p50_ms, p99_ms: result.p99_ms },
+  ...{ p999_ms: result.p999_ms, errors: refusedOf(result, expected), note },
+});
 
 /** Holds a load of sends to its promise. @throws Error when any was not accepted, with what the first answer said */
 export function mustBeAccepted(load: Pick<LoadResult, "errors" | "statuses" | "firstRefusal">): void {

@@ -6,7 +6,7 @@ import { newId } from "../engine/base/ids.js";
 import { fillBenchInbox, freePort, makeFirms, startBenchEngine } from "./engine.js";
 import { subscribeFirms } from "./events/subscribed.js";
 import type { BenchFirm } from "./engine.js";
-import { runLoad } from "./load.js";
+import { rateFigure, runLoad } from "./load.js";
 import type { LoadRequest, LoadResult } from "./load.js";
 import { LIMIT_SERVER, startPeer } from "./peers/start.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
@@ -33,16 +33,7 @@ function polls(firms: readonly BenchFirm[]): () => LoadRequest {
 
 const hello = (): LoadRequest => ({ method: "GET", path: "/hello", headers: {} });
 
-const figureOf = (name: string, result: LoadResult, note = ""): Figure => ({
-  name,
-  value: result.perSecond,
-  unit: "/s",
-  p50_ms: result.p50_ms,
-  p99_ms: result.p99_ms,
-  p999_ms: result.p999_ms,
-  errors: result.errors + [...result.statuses].reduce((sum, [status, count]) => sum + (status === 200 ? 0 : count), 0),
-  note,
-});
+const figureOf = (name: string, result: LoadResult, note = ""): Figure => rateFigure(name, result, note, 200);
 
 async function checkPage(url: string, firm: BenchFirm, items: number): Promise<string> {
   const answer = await fetch(`${url}/sapi/v1/document/receive`, {

@@ -8,7 +8,7 @@ import { perUnit, processorTime } from "./cpu.js";
 import { freePort, makeFirms, startBenchEngine } from "./engine.js";
 import { subscribeFirms } from "./events/subscribed.js";
 import type { BenchEngine } from "./engine.js";
-import { refusedOf, runLoad } from "./load.js";
+import { rateFigure, runLoad } from "./load.js";
 import type { LoadResult } from "./load.js";
 import { LIMIT_SERVER, startPeer } from "./peers/start.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
@@ -18,16 +18,6 @@ import type { Template } from "./send-requests.js";
 const CONNECTIONS = 64;
 /** More documents than any node accepts in a second; it decides how many firms are needed. */
 const RATE_CEILING = 2_500;
-const figureOf = (name: string, result: LoadResult, note = ""): Figure => ({
-  name,
-  value: result.perSecond,
-  unit: "/s",
-  p50_ms: result.p50_ms,
-  p99_ms: result.p99_ms,
-  p999_ms: result.p999_ms,
-  errors: refusedOf(result),
-  note,
-});
 
 /**
  * Every 202 has exactly one row with its payload; what was under way when the load ended may have one too.
@@ -67,7 +57,7 @@ async function measureEngine(
     throw new Error(`the engine answered ${refused.map(([status, count]) => `${count} × ${status}`).join(", ")}`);
   await checkRows(engine, (warm.statuses.get(202) ?? 0) + (result.statuses.get(202) ?? 0), CONNECTIONS + 8);
   return {
-    figure: figureOf(
+    figure: rateFigure(
       "kurier send",
       result,
       `${templates[0]?.parts.join(randomUUID()).length ?? 0} bytes a body, ${firms.length} keys`,
@@ -115,8 +105,8 @@ export const sendBench: Bench = {
       const peer = await measurePeer(options, engine, "fastify-insert", templates);
       return [
         figure,
-        figureOf(`limit (a) ${LIMIT_SERVER} + insert`, limit, "no authentication, no validation"),
-        figureOf("peer (b) Fastify + zod + insert", peer, "no authentication, no validation"),
+        rateFigure(`limit (a) ${LIMIT_SERVER} + insert`, limit, "no authentication, no validation"),
+        rateFigure("peer (b) Fastify + zod + insert", peer, "no authentication, no validation"),
         { name: "send ÷ limit (a)", value: figure.value / limit.perSecond, unit: "ratio" },
         { name: "send ÷ peer (b)", value: figure.value / peer.perSecond, unit: "ratio" },
       ];

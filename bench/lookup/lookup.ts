@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 
 import { freePort, makeFirms, startBenchEngine } from "../engine.js";
 import type { BenchFirm } from "../engine.js";
-import { refusedOf, runLoad } from "../load.js";
+import { rateFigure, refusedOf, runLoad } from "../load.js";
 import type { LoadRequest, LoadResult } from "../load.js";
 import { LIMIT_SERVER, startPeer } from "../peers/start.js";
 import type { Bench, BenchOptions, Figure } from "../runner.js";
@@ -41,16 +41,7 @@ function batches(keys: readonly BenchFirm[], participants: readonly BenchFirm[])
   });
 }
 
-const figureOf = (name: string, result: LoadResult, note = ""): Figure => ({
-  name,
-  value: result.perSecond,
-  unit: "/s",
-  p50_ms: result.p50_ms,
-  p99_ms: result.p99_ms,
-  p999_ms: result.p999_ms,
-  errors: refusedOf(result, 200),
-  note,
-});
+const figureOf = (name: string, result: LoadResult, note = ""): Figure => rateFigure(name, result, note, 200);
 
 /** Looks every participant up once, so that all are remembered. @returns a digest of what was found */
 async function warm(url: string, keys: readonly BenchFirm[], participants: readonly BenchFirm[]): Promise<string> {
