@@ -132,6 +132,18 @@ const flag = z
   .meta({ openapi: { type: "boolean", default: false } })
   .optional();
 
+type DeliveriesQuery = {
+  readonly [Name in Exclude<keyof DeliveriesAsked, "withBody">]?: DeliveriesAsked[Name] | undefined;
+} & { readonly includeResponseBody?: boolean | undefined };
+const askedOf = ({ includeResponseBody = false, ...query }: DeliveriesQuery): DeliveriesAsked => ({
+  ...query,
+  limit: query.limit ?? LIMITS.webhook_page_default,
+  offset: query.offset ?? 0,
+  cursor: query.cursor,
+  event: query.event,
+  withBody: includeResponseBody,
+});
+
 const makingRows = (ports: WebhookRoutesPorts): readonly Route[] => [
   route({
     ...WRITES,
@@ -283,20 +295,8 @@ const usingRows = (ports: WebhookRoutesPorts): readonly Route[] => [
     },
     responses: { 200: { description: "A page.", schema: page } },
     handler: async (request) => {
-      const { limit, offset, includeResponseBody, ...query } = request.query;
-      const asked: DeliveriesAsked = {
-        limit: limit ?? LIMITS.webhook_page_default,
-        offset: offset ?? 0,
-        cursor: query.cursor,
-        status: query.status,
-        event: query.event,
-        testRunId: query.testRunId,
-        withBody: includeResponseBody ?? false,
-      };
-      return {
-        status: 200,
-        body: await ports.deliveries({ owner: ownerOf(request), id: request.params.id }, asked),
-      };
+      const named = { owner: ownerOf(request), id: request.params.id };
+      return { status: 200, body: await ports.deliveries(named, askedOf(request.query)) };
     },
   }),
 ];
@@ -319,18 +319,10 @@ const deadLetterRows = (ports: WebhookRoutesPorts): readonly Route[] => [
       }),
     },
     responses: { 200: { description: "A page.", schema: page } },
-    handler: async (request) => {
-      const { limit, offset, includeResponseBody, ...query } = request.query;
-      const asked: DeliveriesAsked = {
-        limit: limit ?? LIMITS.webhook_page_default,
-        offset: offset ?? 0,
-        cursor: query.cursor,
-        event: query.event,
-        subscriptionId: query.subscriptionId,
-        withBody: includeResponseBody ?? false,
-      };
-      return { status: 200, body: await ports.deadLetters(ownerOf(request), asked) };
-    },
+    handler: async (request) => ({
+      status: 200,
+      body: await ports.deadLetters(ownerOf(request), askedOf(request.query)),
+    }),
   }),
   route({
     ...WRITES,
