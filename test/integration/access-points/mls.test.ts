@@ -479,25 +479,22 @@ test("one counts of two statuses that two nodes handle at the same moment", asyn
   }
 });
 
+/** Another turn of a document, which runs until it is let go. */
+function otherTurn(id: DocumentId) {
+  let end = (): void => undefined;
+  const running = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const { actors, document: kind } = bench.node;
+  const Release = () => running.then(() => ({ reply: false }));
+  const busy: typeof kind = { ...kind, handlers: { ...kind.handlers, Release } };
+  return { turn: actors.ask(busy, id, "Release", null), end };
+}
+
 test("a status moves its document in that document's turn: while another turn runs it waits", async () => {
   const document = await sent("receipt_confirmed");
   await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
-  let release = (): void => undefined;
-  const running = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const { actors, document: kind } = bench.node;
-  const busy: typeof kind = {
-    ...kind,
-    handlers: {
-      ...kind.handlers,
-      Release: async () => {
-        await running;
-        return { reply: false };
-      },
-    },
-  };
-  const turn = actors.ask(busy, document.id, "Release", null);
+  const { turn, end } = otherTurn(document.id);
   const node = { ...bench.node, hand: newHand() };
   const working = STATUS_STEPS.statuses(node);
   await eventually(
@@ -505,7 +502,7 @@ test("a status moves its document in that document's turn: while another turn ru
     async () => (await bench.metric('actor_mailbox_depth_sum{kind="document"}')) > 0,
   );
   expect(await outcomes()).toEqual(["pending"]);
-  release();
+  end();
   await Promise.all([turn, working, ...node.hand.statuses.values()]);
   expect(await outcomes()).toEqual(["applied"]);
 });
@@ -516,22 +513,7 @@ test("a status about a document whose receiver still holds our attempt is follow
   expect(await bench.trigger(other.id, "receipt_confirmed")).toBe(true);
   await makeDue(db.sql, held.id);
   expect(await takeAttempt(db.sql, { id: held.id, owner: "x", lease_ms: 90_000 })).toBeDefined();
-  let end = (): void => undefined;
-  const running = new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  const { actors, document: kind } = bench.node;
-  const attempt: typeof kind = {
-    ...kind,
-    handlers: {
-      ...kind.handlers,
-      Release: async () => {
-        await running;
-        return { reply: false };
-      },
-    },
-  };
-  const turn = actors.ask(attempt, held.id, "Release", null);
+  const { turn, end } = otherTurn(held.id);
   await bench.receive(mlsExchange(clock, held.sbdhInstanceId, "AP"));
   clock.advance(1);
   await bench.receive(mlsExchange(clock, held.sbdhInstanceId, "RE"));
@@ -569,23 +551,8 @@ test("statuses of other documents do not wait for one whose document's attempt h
   const held = await sent("transmitted");
   const other = await bench.document(firmId, SENDER);
   expect(await bench.trigger(other.id, "receipt_confirmed")).toBe(true);
-  let end = (): void => undefined;
-  const running = new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  const { actors, document: kind } = bench.node;
-  const attempt: typeof kind = {
-    ...kind,
-    handlers: {
-      ...kind.handlers,
-      Release: async () => {
-        await running;
-        return { reply: false };
-      },
-    },
-  };
   // Not under lease when it is read, and in its turn when it is followed.
-  const turn = actors.ask(attempt, held.id, "Release", null);
+  const { turn, end } = otherTurn(held.id);
   await bench.receive(mlsExchange(clock, held.sbdhInstanceId, "AP"));
   clock.advance(1);
   for (let more = 0; more < LIMITS.statuses_concurrent; more += 1)
