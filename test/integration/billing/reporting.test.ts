@@ -11,10 +11,7 @@ import { DAY_MS, isoInstant } from "../../../engine/base/clock.js";
 import type { FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { OutboundTrigger } from "../../../engine/lifecycle/document.js";
-import { silentLog } from "../../../engine/base/log.js";
-import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
 import { createHttpClient } from "../../../engine/peppol/network/http.js";
-import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
 import {
   addMonths,
   monthBounds,
@@ -25,11 +22,12 @@ import {
 } from "../../../engine/peppol/reporting.js";
 import type { Exchange, Transport } from "../../../engine/peppol/transport.js";
 import { countEndUsers, countTransactions } from "../../../engine/storage/reporting.js";
-import { inThread, plainOf } from "../../support/as4/as4.js";
+import { plainOf } from "../../support/as4/as4.js";
 import { accessPoint } from "../../support/as4/as4-keys.js";
-import { answer, ownOf, startPeer, trustIn } from "../../support/as4/as4-peer.js";
+import { answer, startPeer, trustIn } from "../../support/as4/as4-peer.js";
 import { eventually } from "../../support/eventually.js";
 import { memoryArchive } from "../../support/as4/evidence.js";
+import { transportTo } from "../../support/as4/outgoing.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
@@ -202,20 +200,7 @@ test("the timers of a node make both reports and send them over AS4; a receiver 
   const peer = await startPeer(them, trustIn(us));
   const client = createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] } });
   const archive = memoryArchive();
-  const transport = createAs4Transport({
-    endpoints: {
-      find: () => Promise.resolve({ kind: "endpoint", url: peer.url, certificate: them.certificate }),
-      forget: () => undefined,
-    },
-    trust: trustIn(them),
-    own: ownOf(us),
-    crypto: inThread,
-    http: client.request,
-    receivers: createReceivers({ clock }),
-    evidence: archive,
-    clock,
-    log: silentLog,
-  });
+  const transport = transportTo(peer.url, [us, them], { http: client.request, evidence: archive, clock });
   peer.script.push(answer(503), answer(503));
   const onNetwork = statusBench(db, clock, { transport });
   const work = startStatusWork(onNetwork.node);

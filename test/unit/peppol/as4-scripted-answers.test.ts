@@ -4,29 +4,21 @@
  * HTTP that lies. Each answer has one outcome of the closed list, the message is sent once, and no word of the peer is told.
  * @source design/as4.md, sections 6, 7 and 18; design/reliability.md, S-09; spec/rulings.md, section 5
  */
-import { randomUUID } from "node:crypto";
 import { gzipSync } from "node:zlib";
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { systemClock } from "../../../engine/base/clock.js";
-import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { silentLog } from "../../../engine/base/log.js";
-import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
 import { EBMS_ERRORS } from "../../../engine/peppol/as4/ebms-errors.js";
 import { writeMultipart } from "../../../engine/peppol/as4/mime.js";
-import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
-import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
-import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
 import { createHttpClient } from "../../../engine/peppol/network/http.js";
 import type { Outcome } from "../../../engine/peppol/transport.js";
-import { inThread } from "../../support/as4/as4.js";
 import { resign } from "../../support/as4/as4-forge.js";
 import { accessPoint } from "../../support/as4/as4-keys.js";
 import type { AccessPoint } from "../../support/as4/as4-keys.js";
-import { ownOf, startPeer, trustIn } from "../../support/as4/as4-peer.js";
+import { startPeer, trustIn } from "../../support/as4/as4-peer.js";
 import type { Peer } from "../../support/as4/as4-peer.js";
-import { memoryArchive } from "../../support/as4/evidence.js";
+import { outgoing, transportTo } from "../../support/as4/outgoing.js";
 import {
   answerOf,
   chunked,
@@ -39,8 +31,6 @@ import {
 import type { SaidError, Script, ScriptedPeer } from "../../support/as4/scripted-peer.js";
 import { shortenLimits } from "../../support/engines/limits.js";
 
-const sender = "0245:2020202020" as ParticipantId;
-const receiver = "0245:1234567890" as ParticipantId;
 const [us, them, stranger] = [accessPoint("PSK000001"), accessPoint("PSK000002"), accessPoint("PSK000003")];
 /** What the peer says of its own, wherever it can. */
 const WORD = "a-word-of-the-peer";
@@ -63,48 +53,12 @@ async function outcomeOf(script: Script, attempt = 1): Promise<Outcome> {
   const lines: unknown[] = [];
   const heard = peer.heard;
   peer.script = script;
-  const transport = createAs4Transport({
-    endpoints: {
-      find: () => Promise.resolve({ kind: "endpoint", url: peer.url, certificate: them.certificate }),
-      forget: () => undefined,
-    },
-    trust: trustIn(them),
-    own: ownOf(us),
-    crypto: inThread,
+  const transport = transportTo(peer.url, [us, them], {
     http: http.request,
-    receivers: createReceivers({ clock: systemClock }),
-    evidence: memoryArchive(),
-    clock: systemClock,
     log: { ...silentLog, warn: (...line) => lines.push(line), error: (...line) => lines.push(line) },
   });
-  const { evidence, ...outcome } = await transport.deliver(
-    {
-      documentId: randomUUID() as DocumentId,
-      firmId: randomUUID() as FirmId,
-      attempt,
-      answers: attempt - 1,
-      sender,
-      receiver,
-      documentTypeId: BILLING_CAPABILITIES[0]?.documentTypeId ?? "",
-      processId: BILLING_PROCESS,
-      as4MessageId: `${randomUUID()}@kurier`,
-      sbdhInstanceId: randomUUID(),
-      createdAt: systemClock.now(),
-      countryC1: "SK",
-      payload: Buffer.from(
-        sampleInvoice({
-          sender,
-          receiver,
-          senderName: "A",
-          receiverName: "B",
-          number: "1",
-          issueDate: "2026-11-20",
-          lines: 1,
-        }),
-      ),
-    },
-    new AbortController().signal,
-  );
+  const exchange = outgoing({ attempt, answers: attempt - 1 });
+  const { evidence, ...outcome } = await transport.deliver(exchange, new AbortController().signal);
   http.close();
   // Whatever came back: it was sent once, what was exchanged is kept, and nothing of the peer's own words is told.
   expect(peer.heard - heard).toBe(1);

@@ -11,8 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 
 import { systemClock } from "../../../engine/base/clock.js";
 import type { MlsType } from "../../../engine/base/config.js";
-import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
-import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
+import type { ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { decideAttempt, waitAfter } from "../../../engine/documents/delivery/dispatch.js";
@@ -21,12 +20,10 @@ import type { As4Jobs } from "../../../engine/peppol/as4/jobs.js";
 import { buildError, buildReceipt } from "../../../engine/peppol/as4/messages.js";
 import type { As4Crypto } from "../../../engine/peppol/as4/messages.js";
 import { outcomeOfStatus } from "../../../engine/peppol/as4/outcomes.js";
-import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
 import type { EndpointFound } from "../../../engine/peppol/as4/ports.js";
 import type { EbmsErrorCode } from "../../../engine/peppol/as4/ebms-errors.js";
 import { createHttpClient } from "../../../engine/peppol/network/http.js";
 import type { HttpClient } from "../../../engine/peppol/network/http.js";
-import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
 import { buildMls } from "../../../engine/peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../../engine/peppol/responses/mls.js";
 import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
@@ -38,9 +35,10 @@ import { inThread, plainOf } from "../../support/as4/as4.js";
 import { JobFailed, JobQuarantined, PoolBusy } from "../../../validators/pool.js";
 import { accessPoint } from "../../support/as4/as4-keys.js";
 import type { AccessPoint } from "../../support/as4/as4-keys.js";
-import { answer, answerWith, ownOf, startPeer, trustIn } from "../../support/as4/as4-peer.js";
+import { answer, answerWith, startPeer, trustIn } from "../../support/as4/as4-peer.js";
 import type { Arrived, Peer } from "../../support/as4/as4-peer.js";
 import { memoryArchive } from "../../support/as4/evidence.js";
+import { outgoing as exchange, transportTo } from "../../support/as4/outgoing.js";
 import type { MemoryArchive } from "../../support/as4/evidence.js";
 
 const sender = "0245:2020202020" as ParticipantId;
@@ -88,33 +86,6 @@ afterAll(() => {
   expect([...Object.keys(OUTCOMES)].filter((kind) => !outcomesSeen.has(kind))).toEqual([]);
 });
 
-const exchange = (changes: Partial<Exchange> = {}): Exchange => ({
-  documentId: randomUUID() as DocumentId,
-  firmId: randomUUID() as FirmId,
-  attempt: 1,
-  answers: 0,
-  sender,
-  receiver,
-  documentTypeId: BILLING_CAPABILITIES[0]?.documentTypeId ?? "",
-  processId: BILLING_PROCESS,
-  as4MessageId: `${randomUUID()}@kurier`,
-  sbdhInstanceId: randomUUID(),
-  createdAt: systemClock.now(),
-  countryC1: "SK",
-  payload: Buffer.from(
-    sampleInvoice({
-      sender,
-      receiver,
-      senderName: "A",
-      receiverName: "B",
-      number: "1",
-      issueDate: "2026-11-20",
-      lines: 1,
-    }),
-  ),
-  ...changes,
-});
-
 async function deliver(
   one: Exchange = exchange(),
   signal: AbortSignal = new AbortController().signal,
@@ -122,7 +93,7 @@ async function deliver(
   crypto: As4Crypto = inThread,
   jobs: Pick<As4Jobs, "build" | "judge"> = as4Jobs(crypto),
 ): Promise<Outcome> {
-  const transport = createAs4Transport({
+  const transport = transportTo(peer.url, [us, them], {
     endpoints: {
       find: async () => {
         lookingUp();
@@ -144,15 +115,8 @@ async function deliver(
         forgotten += 1;
       },
     },
-    trust,
-    own: ownOf(us),
-    crypto,
-    jobs,
-    http: http.request,
-    receivers,
-    evidence: archive,
+    ...{ trust, crypto, jobs, http: http.request, receivers, evidence: archive },
     clock: { now: () => systemClock.now() + set_ms, monotonic: () => systemClock.monotonic() },
-    log: silentLog,
     ...(mlsType === undefined ? {} : { mlsType }),
   });
   const outcome = await transport.deliver(one, signal);

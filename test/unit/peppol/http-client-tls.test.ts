@@ -11,23 +11,16 @@ import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
-import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
-import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
-import { silentLog } from "../../../engine/base/log.js";
 import { buildError } from "../../../engine/peppol/as4/messages.js";
-import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
 import type { EbmsErrorCode } from "../../../engine/peppol/as4/ebms-errors.js";
 import { createHttpClient } from "../../../engine/peppol/network/http.js";
 import type { Http, HttpClient, HttpResult } from "../../../engine/peppol/network/http.js";
-import { BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
 import { pemOf } from "../../../engine/peppol/pki/certificate.js";
 import type { NewCertificate } from "../../../engine/peppol/pki/issue.js";
-import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
 import { inThread } from "../../support/as4/as4.js";
 import { accessPoint } from "../../support/as4/as4-keys.js";
-import { ownOf, trustIn } from "../../support/as4/as4-peer.js";
-import { INVOICE_TYPE } from "../../support/engines/engine.js";
 import { memoryArchive } from "../../support/as4/evidence.js";
+import { outgoing, transportTo } from "../../support/as4/outgoing.js";
 import { makeTestPki } from "../../support/peppol/test-pki.js";
 import type { Leaf, TestPki } from "../../support/peppol/test-pki.js";
 
@@ -197,7 +190,6 @@ describe("servers that do not prove their name", () => {
 
 describe("an answer without a signature", () => {
   const [us, them] = [accessPoint("PSK000001"), accessPoint("PSK000002")];
-  const [sender, receiver] = ["0245:2020202020" as ParticipantId, "0245:1234567890" as ParticipantId];
   const unsignedError =
     (code: EbmsErrorCode) =>
     async (body: Buffer): Promise<string> => {
@@ -227,48 +219,8 @@ describe("an answer without a signature", () => {
       const leaf = host();
       const peer = await serve(secure(identity(leaf)), unsignedError(code));
       const archive = memoryArchive();
-      const transport = createAs4Transport({
-        endpoints: {
-          find: () => Promise.resolve({ kind: "endpoint", url: peer.url, certificate: them.certificate }),
-          forget: () => undefined,
-        },
-        trust: trustIn(them),
-        own: ownOf(us),
-        crypto: inThread,
-        http: client.request,
-        receivers: createReceivers({ clock: systemClock }),
-        evidence: archive,
-        clock: systemClock,
-        log: silentLog,
-      });
-      const outcome = await transport.deliver(
-        {
-          documentId: randomUUID() as DocumentId,
-          firmId: randomUUID() as FirmId,
-          attempt: 2,
-          answers: 1,
-          sender,
-          receiver,
-          documentTypeId: INVOICE_TYPE,
-          processId: BILLING_PROCESS,
-          as4MessageId: `${randomUUID()}@kurier`,
-          sbdhInstanceId: randomUUID(),
-          createdAt: systemClock.now(),
-          countryC1: "SK",
-          payload: Buffer.from(
-            sampleInvoice({
-              sender,
-              receiver,
-              senderName: "A",
-              receiverName: "B",
-              number: "1",
-              issueDate: "2026-11-20",
-              lines: 1,
-            }),
-          ),
-        },
-        new AbortController().signal,
-      );
+      const transport = transportTo(peer.url, [us, them], { http: client.request, evidence: archive });
+      const outcome = await transport.deliver(outgoing({ attempt: 2, answers: 1 }), new AbortController().signal);
       expect(outcome).toMatchObject({ kind, code });
       expect(archive.stored[0]?.record.facts.connection).toMatchObject({
         tlsVersion: "TLSv1.3",

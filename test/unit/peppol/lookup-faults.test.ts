@@ -4,26 +4,23 @@
  */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
+import type { ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { waitAfter } from "../../../engine/documents/delivery/dispatch.js";
-import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
-import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
 import { smpEndpoints } from "../../../engine/peppol/as4/trust.js";
 import { createSmpLookup } from "../../../engine/peppol/discovery/smp.js";
 import type { SmpLookup } from "../../../engine/peppol/discovery/smp.js";
 import { createSmpServer } from "../../../engine/peppol/discovery/smp-server.js";
 import { createEmbeddedSource } from "../../../engine/peppol/discovery/smp-source.js";
 import type { MetadataSource } from "../../../engine/peppol/discovery/smp-source.js";
-import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
+import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifiers.js";
 import type { Outcome } from "../../../engine/peppol/transport.js";
 import { JobFailed, JobQuarantined, PoolBusy } from "../../../validators/pool.js";
 import { inThread } from "../../support/as4/as4.js";
 import { accessPoint } from "../../support/as4/as4-keys.js";
 import type { AccessPoint } from "../../support/as4/as4-keys.js";
-import { ownOf, trustIn } from "../../support/as4/as4-peer.js";
-import { memoryArchive } from "../../support/as4/evidence.js";
+import { outgoing, transportTo } from "../../support/as4/outgoing.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import type { FakeClock } from "../../support/fake-clock.js";
 import { trustOf } from "../../support/peppol/smp.js";
@@ -76,32 +73,9 @@ function attempt(
   receiver = "0245:1234567890",
   documentTypeId = BILLING_CAPABILITIES[0]?.documentTypeId ?? "",
 ): Promise<Outcome> {
-  return createAs4Transport({
-    endpoints: smpEndpoints(lookup, "off"),
-    trust: trustIn(us),
-    own: ownOf(us),
-    crypto: inThread,
-    http: () => Promise.reject(new Error("nothing is sent")),
-    receivers: createReceivers({ clock }),
-    evidence: memoryArchive(),
-    clock,
-    log: silentLog,
-  }).deliver(
-    {
-      documentId: "018f6a3e-0000-7000-8000-000000000001" as DocumentId,
-      firmId: "018f6a3e-0000-7000-8000-000000000002" as FirmId,
-      attempt: 1,
-      answers: 0,
-      sender: "0245:2020202020" as ParticipantId,
-      receiver: receiver as ParticipantId,
-      documentTypeId,
-      processId: BILLING_PROCESS,
-      as4MessageId: "m@kurier",
-      sbdhInstanceId: "s",
-      createdAt: clock.now(),
-      countryC1: "SK",
-      payload: Buffer.from("<Invoice/>"),
-    },
+  const http = (): Promise<never> => Promise.reject(new Error("nothing is sent"));
+  return transportTo("", [us, us], { endpoints: smpEndpoints(lookup, "off"), http, clock }).deliver(
+    outgoing({ receiver: receiver as ParticipantId, documentTypeId, createdAt: clock.now() }),
     new AbortController().signal,
   );
 }
