@@ -109,7 +109,7 @@ class Utf8 {
   copyValue(from: Uint8Array, start: number, end: number): void {
     for (let at = start; at < end;) {
       const run = at;
-      while (at < end && from[at]! !== AMPERSAND && !isSpace(from[at]!)) at += 1;
+      while (at < end && from[at]! !== AMPERSAND && !becomesBlank(from[at]!)) at += 1;
       this.#copyRun(from, run, at);
       if (at === end) return;
       at = from[at] === AMPERSAND ? this.#copyReference(from, at) : this.#copyLineEnd(from, at, SPACE);
@@ -141,7 +141,7 @@ class Utf8 {
 
 /** Shorter runs are copied sooner one by one. */
 const RUN_BYTES = 64;
-const isSpace = (byte: number): boolean => byte === TAB || byte === NEWLINE || byte === RETURN;
+const becomesBlank = (byte: number): boolean => byte === TAB || byte === NEWLINE || byte === RETURN;
 const isCdataEnd = (bytes: Uint8Array, at: number): boolean =>
   bytes[at] === CLOSING && bytes[at + 1] === CLOSING && bytes[at + 2] === GREATER;
 
