@@ -48,6 +48,7 @@ export const COMMAND_FILES: readonly CommandFile[] = [
     load: async () => (await import("./commands/people/integrators.js")).integratorCommands,
   },
   { words: ["keys"], load: async () => [(await import("./commands/keys/rotate-master.js")).keysRotateMasterCommand] },
+  { words: ["keys"], load: async () => (await import("./commands/keys/signing.js")).signingKeyCommands },
   { words: ["owner", "people"], load: async () => (await import("./commands/people/people.js")).peopleCommands },
   {
     words: ["oauth-clients"],

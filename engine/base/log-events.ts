@@ -56,6 +56,8 @@ export const LOG_EVENTS = {
   "identity.channel_down": "Announcements of other nodes do not arrive; every request asks the database until they do.",
   "identity.node_not_removed": "This node could not take itself off the list of nodes.",
   "identity.signing_key_published": "A new key that will sign access tokens was published.",
+  "identity.signing_key_retired":
+    "An operator has retired a key that signs access tokens; every token that it signed is refused from now on.",
   "identity.signing_key_sealed": "A stored signing key cannot be opened with this MASTER_KEY.",
   "inbound.verdict_failed": "Judging a received document ended in a fault of ours; it is tried again.",
   "inbound.findings_unwritable":

@@ -1,5 +1,6 @@
 /**
- * Turns a bearer token into a caller. The signature is checked once for a token, the state of its key at every request.
+ * Turns a bearer token into a caller. The signature is checked once for a token; whether the key that signed it is
+ * believed, and the state of the token's own key, at every request.
  */
 import { BoundedMap } from "../base/bounded.js";
 import type { Instant } from "../base/clock.js";
@@ -18,8 +19,6 @@ import type { SigningKeys } from "./tokens/signing-keys.js";
 interface Authenticator {
   /** At once when token, key and revocations are known here. @throws Refusal TOKEN_INVALID, TEMPORARY */
   authenticate(token: string, receivedAt: Instant): Caller | Promise<Caller>;
-  /** A signing key may have been withdrawn: signatures are checked again. */
-  forget(): void;
 }
 
 /** A token whose signature was checked, and the caller made of it and of one reading of its key. */
@@ -37,22 +36,19 @@ export function createAuthenticator(ports: {
   readonly keys: Cache<KeyRow>;
   readonly revocations: Revocations;
 }): Authenticator {
-  const nothingVerified = (): BoundedMap<string, Verified> => new BoundedMap(LIMITS.token_cache_entries);
   /** By the token's exact text. The oldest goes first; tokens end after 15 minutes anyway. */
-  let verified = nothingVerified();
+  const verified = new BoundedMap<string, Verified>(LIMITS.token_cache_entries);
 
   const verify = async (token: string, now: Instant): Promise<Verified> => {
-    // A check that was under way when a key was withdrawn answers who asked, and is kept where nobody looks any more.
-    const asked = verified;
     const access = await readOrTemporary(() => verifyAccessToken(ports.signingKeys, ports.audience, token, now));
     if (access === undefined) throw invalid();
-    return asked.keep(token, { token: access, made: undefined });
+    return verified.keep(token, { token: access, made: undefined });
   };
-  const decide = (token: string, known: Verified, key: KeyRow | undefined, isRevoked: boolean): Caller => {
-    if (isRevoked || key === undefined || !key.active || key.generation !== known.token.generation) throw invalid();
+  const decide = (token: string, known: Verified, key: KeyRow | undefined, isEnded: boolean): Caller => {
+    if (isEnded || key === undefined || !key.active || key.generation !== known.token.generation) throw invalid();
     if (known.made?.key === key) return known.made.caller;
     const caller = callerOf(known.token, key);
-    // What was forgotten meanwhile stays so: its signature must be checked again.
+    // What has made room for others meanwhile stays away.
     if (verified.get(token) === known) verified.set(token, { token: known.token, made: { key, caller } });
     return caller;
   };
@@ -63,10 +59,11 @@ export function createAuthenticator(ports: {
     }
     const key = ports.keys.get(known.token.keyId);
     const isRevoked = ports.revocations.isRevoked(known.token.tokenId);
-    if (key instanceof Promise || isRevoked instanceof Promise) {
-      return orTemporary(Promise.all([key, isRevoked])).then(([k, r]) => decide(token, known, k, r));
+    const isSigned = ports.signingKeys.isBelieved(known.token.signedWith);
+    if (key instanceof Promise || isRevoked instanceof Promise || isSigned instanceof Promise) {
+      return orTemporary(Promise.all([key, isRevoked, isSigned])).then(([k, r, s]) => decide(token, known, k, r || !s));
     }
-    return decide(token, known, key, isRevoked);
+    return decide(token, known, key, isRevoked || !isSigned);
   };
 
   return {
@@ -75,9 +72,6 @@ export function createAuthenticator(ports: {
       return known !== undefined
         ? admit(token, known, receivedAt)
         : verify(token, receivedAt).then((fresh) => admit(token, fresh, receivedAt));
-    },
-    forget: () => {
-      verified = nothingVerified();
     },
   };
 }

@@ -112,7 +112,7 @@ export function createIdentity(options: IdentityOptions): Identity {
   const isFresh = (): boolean => changes.isFresh();
   const memory = createMemory({ sql, clock, isFresh });
   const revocations = createRevocations({ sql, clock, isFresh });
-  const signingKeys = createSigningKeys({ sql, sealer: options.sealer, clock, log });
+  const signingKeys = createSigningKeys({ sql, sealer: options.sealer, clock, log, isFresh });
   const peers = createPeers({ sql, nodeId, log, facts: options.facts });
   const authenticator = createAuthenticator({ audience, signingKeys, keys: memory.keys, revocations });
   const background = (component: string, work: Promise<unknown>): void => {
@@ -121,8 +121,8 @@ export function createIdentity(options: IdentityOptions): Identity {
     });
   };
   const readSigningKeys = (): void => {
-    authenticator.forget();
-    background("signing_keys", signingKeys.reload());
+    // One that was retired has a successor before anybody needs it, which the others hear of.
+    background("signing_keys", signingKeys.reload().then(signingKeys.ensure));
   };
   /** What is dropped when a change is announced. */
   const onChange: Readonly<Record<ChangeKind, (id: string) => void>> = {

@@ -56,7 +56,7 @@ export const IDENTITY_LIMITS = {
    * the client.
    */
   refresh_families_per_key_max: 200,
-  /** An unknown `kid` reads the signing keys again, at most this often. */
+  /** An unknown `kid` reads the signing keys again, at most this often while announcements arrive. */
   signing_key_reload_ms: 1 * SECOND_MS,
   /** What has expired is deleted this often, this many rows a statement. */
   identity_prune_interval_ms: 5 * MINUTE_MS,

@@ -29,6 +29,8 @@ export interface TokenAudience {
 /** What a token says. */
 export interface AccessToken {
   readonly tokenId: string;
+  /** The signing key's id. */
+  readonly signedWith: string;
   readonly keyId: KeyId;
   readonly firmId: FirmId | null;
   readonly integratorId: IntegratorId | null;
@@ -45,7 +47,7 @@ export interface AccessToken {
 export async function signAccessToken(
   keys: Pick<SigningKeys, "signer">,
   audience: TokenAudience,
-  token: Omit<AccessToken, "tokenId" | "issuedAt" | "expiresAt">,
+  token: Omit<AccessToken, "tokenId" | "signedWith" | "issuedAt" | "expiresAt">,
   now: Instant,
 ): Promise<string> {
   const { kid, privateKey } = await keys.signer();
@@ -99,7 +101,10 @@ const isWhole = (value: unknown): value is number =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 
 /** Checks the claims of a token whose signature is good. Strict: our own nodes write each of them in one way. */
-function readClaims(claims: Readonly<Record<string, unknown>>, audience: TokenAudience): AccessToken | undefined {
+function readClaims(
+  claims: Readonly<Record<string, unknown>>,
+  audience: TokenAudience,
+): Omit<AccessToken, "signedWith"> | undefined {
   const { iss, aud, sub, jti, iat, nbf, exp, env, scope, firm_id, integrator_id, generation, binding_generation } =
     claims;
   if (iss !== audience.publicUrl || aud !== audience.publicUrl || env !== audience.environment) return undefined;
@@ -146,7 +151,8 @@ export async function verifyAccessToken(
   const publicKey = await keys.verifier(kid);
   if (publicKey === undefined) return undefined;
   const claims = await claimsOf(token, publicKey, audience, now);
-  return claims === undefined ? undefined : readClaims(claims, audience);
+  const said = claims === undefined ? undefined : readClaims(claims, audience);
+  return said === undefined ? undefined : { ...said, signedWith: kid };
 }
 
 async function claimsOf(

@@ -4,7 +4,7 @@
  *
  * A key signs for LIMITS.signing_key_active_ms. Its successor is published LIMITS.signing_key_published_before_ms
  * earlier, so that every node, and whoever reads /.well-known/jwks.json, knows it in time. A key that has stopped
- * signing verifies until the last token it signed has expired.
+ * signing verifies until the last token it signed has expired. One that an operator retires does neither from then on.
  * @source design/reliability.md, A-15
  */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
@@ -17,6 +17,7 @@ import type { Log } from "../../base/log.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { insertSigningKey, lastSigningKeySeq, listSigningKeys } from "../../storage/identity/signing-keys.js";
 import type { NewSigningKey, SigningKeyRow } from "../../storage/identity/signing-keys.js";
+import { readOrTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 
 /** A public key as /.well-known/jwks.json shows it (RFC 7517, RFC 8037). */
@@ -39,9 +40,16 @@ export interface SigningKeys {
   signer(): Promise<{ readonly kid: string; readonly privateKey: KeyObject }>;
   /**
    * The key that a token names; undefined when it is none of ours, or is one whose tokens have all expired.
+   * While announcements do not arrive it may be one that was retired: a stranger's token that names one of ours costs
+   * no statement, and of those that name none one is under way at a time.
    * @throws what the statement throws, where the keys must be read first
    */
   verifier(kid: string): KeyObject | undefined | Promise<KeyObject | undefined>;
+  /**
+   * Whether what a key has signed is believed at this moment, on whatever node it was retired.
+   * @throws Refusal TEMPORARY where the keys must be read first and cannot be
+   */
+  isBelieved(kid: string): boolean | Promise<boolean>;
   jwks(): { readonly keys: readonly PublicJwk[] };
 }
 
@@ -69,6 +77,8 @@ interface Ports {
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly log: Log;
+  /** Whether announcements arrive at present: while they do not, each token has the keys read. */
+  isFresh(): boolean;
 }
 
 /** Makes the node's view of the signing keys; they lie sealed in Postgres. */
@@ -89,6 +99,8 @@ export function createSigningKeys(ports: Ports): SigningKeys {
     // What an older read has seen is behind what is known.
     if (number < seen) return;
     [seen, readAt] = [number, at];
+    for (const { kid, retiredAt } of rows)
+      if (retiredAt !== null && byKid.has(kid)) log.warn("identity.signing_key_retired", { keyId: kid });
     keys = rows.filter((row) => row.retiredAt === null).map((row) => byKid.get(row.kid) ?? keyOf(ports, row));
     byKid = new Map(keys.map((key) => [key.kid, key]));
   };
@@ -104,11 +116,17 @@ export function createSigningKeys(ports: Ports): SigningKeys {
     const known = byKid.get(kid);
     return known !== undefined && clock.now() < known.signsUntil + VERIFIES_AFTER_MS ? known.publicKey : undefined;
   };
+  /** Whether every change is known that could be: none was announced since the read, and announcements arrive. */
+  const isUpToDate = (): boolean => seen >= needed && ports.isFresh();
   /** Whether what is known answers for this key: nothing has changed, and an unknown one was looked for lately. */
   const isKnowing = (kid: string): boolean => {
     if (seen < needed) return false;
-    return byKid.has(kid) || (reading === undefined && clock.monotonic() - readAt < LIMITS.signing_key_reload_ms);
+    if (byKid.has(kid)) return true;
+    // Where announcements do not arrive, another node may have published it since, in the place of a retired one.
+    return ports.isFresh() && reading === undefined && clock.monotonic() - readAt < LIMITS.signing_key_reload_ms;
   };
+  /** Where announcements do not arrive, a read that began before the question may be behind what its asker knows. */
+  const look = (): Promise<void> => readOrTemporary(() => (ports.isFresh() ? (reading ?? read()) : read()));
   const signing = (): SigningKey | undefined => {
     const now = clock.now();
     return keys.find((key) => key.privateKey !== undefined && key.signsFrom <= now && now < key.signsUntil);
@@ -132,6 +150,8 @@ export function createSigningKeys(ports: Ports): SigningKeys {
       return read();
     },
     signer: async () => {
+      // With a key that was retired meanwhile it would sign what nobody believes.
+      if (!isUpToDate()) await read();
       if (signing() === undefined) await ensure();
       const key = signing();
       if (key?.privateKey === undefined) throw new Error("there is no signing key, although one was just ensured");
@@ -139,8 +159,38 @@ export function createSigningKeys(ports: Ports): SigningKeys {
     },
     // A read that fails is a failure to whoever asks, and never the answer that there is no such key.
     verifier: (kid) => (isKnowing(kid) ? believed(kid) : (reading ?? read()).then(() => believed(kid))),
+    isBelieved: (kid) => (isUpToDate() ? believed(kid) !== undefined : look().then(() => believed(kid) !== undefined)),
     jwks: () => ({ keys: keys.map((key) => key.jwk) }),
   };
+}
+
+/** What a key is good for; the order is that of its life. */
+type SigningKeyState = "published" | "signs" | "verifies" | "retired";
+
+/** A key as operators see it. */
+interface SigningKeySheet {
+  readonly kid: string;
+  readonly state: SigningKeyState;
+  readonly signsFrom: Instant;
+  readonly signsUntil: Instant;
+}
+
+function stateOf({ retiredAt, signsFrom, signsUntil }: SigningKeyRow, now: Instant): SigningKeyState {
+  if (retiredAt !== null) return "retired";
+  if (now < signsFrom.getTime()) return "published";
+  return now < signsUntil.getTime() ? "signs" : "verifies";
+}
+
+/** The keys of which tokens could be alive, the newest first. */
+export async function listSigningKeySheets({ sql, clock }: Pick<Ports, "sql" | "clock">): Promise<SigningKeySheet[]> {
+  const now = clock.now();
+  const rows = await listSigningKeys(sql, now - VERIFIES_AFTER_MS, LIMITS.signing_keys_max);
+  return rows.map((row) => ({
+    kid: row.kid,
+    state: stateOf(row, now),
+    signsFrom: row.signsFrom.getTime(),
+    signsUntil: row.signsUntil.getTime(),
+  }));
 }
 
 /** Until when, from `now` on without a gap, there is a key that this node can sign with. */

@@ -52,10 +52,12 @@ export async function insertSigningKey(sql: Sql, key: NewSigningKey, now: Instan
 }
 
 /**
- * Stops a key at once: it signs nothing more and nothing it signed is believed. @returns whether there is such a key
+ * Stops keys at once: they sign nothing more and nothing they signed is believed. One that was stopped before is
+ * announced again and keeps its time. @returns which of them there are
  */
-export async function retireSigningKey(sql: Sql, kid: string, now: Instant): Promise<boolean> {
-  const result =
-    await sql`update signing_key set retired_at = ${isoInstant(now)} where kid = ${kid} and retired_at is null`;
-  return result.count === 1;
+export async function retireSigningKeys(sql: Sql, kids: readonly string[], now: Instant): Promise<string[]> {
+  const rows = await sql<{ readonly kid: string }[]>`
+    update signing_key set retired_at = coalesce(retired_at, ${isoInstant(now)})
+    where kid = any(${[...kids]}::text[]) returning kid`;
+  return rows.map(({ kid }) => kid);
 }

@@ -223,7 +223,7 @@ describe.each(serverForms)("the %s form", (form) => {
   /** Tokens with a true signature that are good no more, or for another deployment. */
   async function mint(): Promise<{ readonly expired: string; readonly elsewhere: string }> {
     const sealer = createSealer([Buffer.alloc(32, 7)]);
-    const keys = createSigningKeys({ sql: t.db.sql, sealer, clock: systemClock, log: silentLog });
+    const keys = createSigningKeys({ sql: t.db.sql, sealer, clock: systemClock, log: silentLog, isFresh: () => true });
     await keys.reload();
     const claims = {
       keyId: partner.key.id,

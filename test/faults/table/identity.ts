@@ -146,6 +146,11 @@ export const IDENTITY: readonly FaultRow[] = [
       "a successor is published before it signs, and tokens of both are good until they end",
       "nodes that start together on an empty database share one key",
     ),
+    by(
+      "integration/identity/signing-keys",
+      "when the command ends no node believes a token of the retired key, and each signs with another at once",
+      "a node that hears no announcement neither believes a retired key nor signs with it, from the next request on",
+    ),
   ),
 ];
 

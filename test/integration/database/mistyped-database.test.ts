@@ -11,6 +11,7 @@ const ID = "018f6a3e-0000-7000-8000-00000000aaaa";
 const LISTS: readonly (readonly [string])[] = [
   [`keys list --firm ${ID}`],
   [`people list --firm ${ID}`],
+  ["keys list-signing"],
   ["participants list"],
   ["integrators"],
   ["oauth-clients list"],
@@ -24,6 +25,7 @@ const WORK: readonly (readonly [string])[] = [
   ["retention --dry-run"],
   ["meter rebuild"],
   ["keys rotate-master"],
+  ["keys retire-signing --all"],
   [`keys create --firm ${ID}`],
   [`firms set --firm ${ID} --name Acme`],
   [`firms erase --firm ${ID} --yes`],

@@ -16,10 +16,13 @@ import { isPassing, openSql, untilAnswered } from "../../../engine/storage/sql.j
 import type { Sql } from "../../../engine/storage/sql.js";
 import { databaseErrorOf } from "../../../engine/storage/unusable.js";
 import { buildIfNeeded } from "../../../deploy/build.mjs";
+import { EXIT } from "../../../gateway/commands/command.js";
+import { signingKeyCommands } from "../../../gateway/commands/keys/signing.js";
 import { startLoad } from "../../faults/load.js";
 import { brokenOf, hurry, openDocuments } from "../../faults/servers/machines.js";
 import { accessToken, http } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
+import { hearCommand } from "../../support/engines/heard-command.js";
 import { startMachines } from "../../support/engines/machines.js";
 import type { Machines } from "../../support/engines/machines.js";
 import { findPgBouncer, startPgBouncer } from "../../support/database/pgbouncer.js";
@@ -241,5 +244,26 @@ describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBo
       expect(revoked.status).toBe(200);
       expect((await http("GET", `${origin(1)}/document/receive`, headers)).status).toBe(401);
     }
+  });
+
+  test("behind PgBouncer, where no announcement is heard, tokens of a retired key are refused by every engine, and none signs with it", async () => {
+    const origin = (index: number): string => `http://127.0.0.1:${machines.machine(index).port}/sapi/v1`;
+    const own = machines.sandbox.sender;
+    const answers = (token: string): Promise<readonly number[]> =>
+      Promise.all(
+        [0, 1].map(async (index) => {
+          const headers = { authorization: `Bearer ${token}`, "x-peppol-participant-id": own.participantId };
+          return (await http("GET", `${origin(index)}/document/receive`, headers)).status;
+        }),
+      );
+    const token = await accessToken({ sapiBaseUrl: origin(0) }, own);
+    expect(await answers(token)).toEqual([200, 200]);
+    const databaseUrl = `${pooler.url}${ASKED}`;
+    const { code } = await hearCommand({
+      ...{ commands: signingKeyCommands, name: "keys retire-signing", databaseUrl, args: ["--all"] },
+    });
+    expect([code, await answers(token)]).toEqual([EXIT.ok, [401, 401]]);
+    for (const index of [0, 1])
+      expect(await answers(await accessToken({ sapiBaseUrl: origin(index) }, own))).toEqual([200, 200]);
   });
 });

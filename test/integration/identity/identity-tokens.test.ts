@@ -20,7 +20,7 @@ import { LIMITS } from "../../../engine/base/limits.js";
 import { openChannel } from "../../../engine/storage/channel.js";
 import type { Channel, ChannelOptions } from "../../../engine/storage/channel.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
-import { retireSigningKey } from "../../../engine/storage/identity/signing-keys.js";
+import { retireSigningKeys } from "../../../engine/storage/identity/signing-keys.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
@@ -471,7 +471,7 @@ describe("signing keys (A-15)", () => {
     const token = (await login(node, key, clock)).accessToken;
     expect(await refusalOf(() => callerOf(cut, token, clock))).toBe("none");
     await pool.end();
-    await retireSigningKey(db.sql, String(partsOf(token).header["kid"]), clock.now());
+    await retireSigningKeys(db.sql, [String(partsOf(token).header["kid"])], clock.now());
     await eventually("the token is not believed", async () => {
       const said = await refusalOf(() => callerOf(cut, token, clock));
       return said !== "none" && said;
@@ -485,7 +485,7 @@ describe("signing keys (A-15)", () => {
     const { key: integratorKey } = await makeIntegrator(db, clock);
     const token = (await login(node, integratorKey, clock)).accessToken;
     expect(await answer(token)).toBe("none");
-    await retireSigningKey(db.sql, String(partsOf(token).header["kid"]), clock.now());
+    await retireSigningKeys(db.sql, [String(partsOf(token).header["kid"])], clock.now());
     await eventually("the token is refused", async () => (await answer(token)) === "TOKEN_INVALID");
     expect(await answer(await good())).toBe("none");
   });

@@ -27,6 +27,8 @@ test.each([
   "meter rebuild",
   "meter show 01a20ddf-ec65-7a11-bae1-67aea79b1139",
   "keys rotate-master",
+  "keys list-signing",
+  "keys retire-signing --all",
   "evidence verify",
   "retention --dry-run",
   "firms erase --firm 01a20ddf-ec65-7a11-bae1-67aea79b1139 --yes",

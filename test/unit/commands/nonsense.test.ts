@@ -112,7 +112,7 @@ const ANY_TEXT: ReadonlySet<string> = new Set([
 ]);
 /** They take no value, and each says so. */
 const FLAGS: ReadonlySet<string> = new Set(
-  "activate check connector despite-faults dry-run force fragment json once preview provider quick tiny upcoming watch write yes"
+  "activate all check connector despite-faults dry-run force fragment json once preview provider quick tiny upcoming watch write yes"
     .split(" ")
     .map((flag) => `--${flag}`),
 );

@@ -31,6 +31,8 @@ const TAKEN: Readonly<Record<string, readonly string[]>> = {
   "integrators approve": [ID],
   "integrators withdraw": [ID],
   "keys rotate-master": NONE,
+  "keys list-signing": NONE,
+  "keys retire-signing": ["kid"],
   "owner invite": NONE,
   "owner remove": NONE,
   "people list": NONE,
