@@ -78,6 +78,12 @@ interface Refused {
   readonly passing?: true;
 }
 
+/** A database's folder that is not there, or has lost its PG_VERSION, in whatever language and marks of quotation. */
+const DAMAGED: Refused = {
+  said: /\b((?:base|pg_tblspc)\/[\w./-]*\w)/,
+  words: (folder) =>
+    `files are missing or damaged in ${folder} of its data (of DATA_DIR/postgres, where it is the engine's own), which has to come back from a copy`,
+};
 const NAMED_SETTING = /"(\w+)"/;
 
 /**
@@ -101,12 +107,15 @@ const REFUSED: Readonly<Record<string, readonly Refused[]>> = {
     },
   ],
   "22023": [
+    DAMAGED,
+    { said: /^database files are incompatible/, words: () => "its data are of another version of PostgreSQL" },
     {
       said: NAMED_SETTING,
       words: (setting) => `it does not take the value of ${setting} in DATABASE_URL`,
       other: "a setting",
     },
   ],
+  "3D000": [DAMAGED],
   "0A000": [{ said: /\bUTF8\b/, words: () => "it has an encoding of which its server makes no UTF8" }],
   "55000": [
     { said: /(?:)/, words: () => "it takes no connections, as one that is closed or half dropped", passing: true },
@@ -129,7 +138,7 @@ const REFUSED: Readonly<Record<string, readonly Refused[]>> = {
   ],
 };
 
-type Coded = Error & { readonly code: string };
+type Coded = Error & { readonly code: string; readonly detail?: string };
 
 /** The error, or the one behind it, that has a code: a migration wraps what its statement met. */
 function codedOf(error: unknown): Coded | undefined {
@@ -143,8 +152,9 @@ const failureOf = (error: unknown): string | undefined =>
 
 /** Why a session was refused, in words; undefined for any other error, as one inside of a session. */
 function refusedFor(error: Coded): Reason | undefined {
+  const text = error.detail === undefined ? error.message : `${error.message}\n${error.detail}`;
   for (const { said, words, other, passing } of isEnding(error) ? (REFUSED[error.code] ?? []) : []) {
-    const found = said.exec(error.message);
+    const found = said.exec(text);
     const named = found === null ? other : (found[1] ?? "");
     if (named !== undefined) return { words: words(named), ...(passing === true ? {} : { passing: false }) };
   }

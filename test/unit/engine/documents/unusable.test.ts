@@ -30,6 +30,27 @@ test("a setting that the server refuses at the door is the operator's fault in a
 
 // As PostgreSQL 15 and PgBouncer 1.18 say it.
 test.each([
+  [
+    "22023",
+    '"base/16384" is not a valid data directory',
+    "files are missing or damaged in base/16384 of its data (of DATA_DIR/postgres, where it is the engine's own), which has to come back from a copy",
+    false,
+  ],
+  [
+    "22023",
+    "„pg_tblspc/16385/PG_15_202209061/5“ nie je platný adresár údajov",
+    "files are missing or damaged in pg_tblspc/16385/PG_15_202209061/5 of its data (of DATA_DIR/postgres, where it is the engine's own), which has to come back from a copy",
+    false,
+  ],
+  ["22023", "database files are incompatible with server", "its data are of another version of PostgreSQL", false],
+  [
+    "3D000",
+    'database "kurier" does not exist',
+    "files are missing or damaged in base/16384 of its data (of DATA_DIR/postgres, where it is the engine's own), which has to come back from a copy",
+    false,
+    'The database subdirectory "base/16384" is missing.',
+  ],
+  ["3D000", 'database "kurier" does not exist', "there is no database of the name in DATABASE_URL", false],
   ["08P01", "no such database: nope", "the pooler before it has no database of the name in DATABASE_URL", false],
   ["08P01", 'database "nowhere" does not exist', "there is no database of the name that the pooler asks for", false],
   [
@@ -51,14 +72,17 @@ test.each([
     true,
   ],
   ["08P01", "query_wait_timeout", "it is away or busy", true],
-])("a session that is refused with %s, %s, is told as what it is", (code, text, words, passing) => {
-  const error = Object.assign(new Error(text), { code, severity: "FATAL" });
-  const advice = passing ? "try again when it is there" : "correct it";
-  expect(databaseErrorOf(error)).toMatchObject({
-    message: `The database cannot be used: ${words} (${code}); ${advice}.`,
-    passing,
-  });
-});
+] as const)(
+  "a session that is refused with %s, %s, is told as what it is",
+  (code, text, words, passing, detail?: string) => {
+    const error = Object.assign(new Error(text), { code, severity: "FATAL", detail });
+    const advice = passing ? "try again when it is there" : "correct it";
+    expect(databaseErrorOf(error)).toMatchObject({
+      message: `The database cannot be used: ${words} (${code}); ${advice}.`,
+      passing,
+    });
+  },
+);
 
 test("what a session is refused with is no fault of the database where a statement is", () => {
   for (const code of ["0A000", "55000"])
