@@ -6,12 +6,13 @@ import { systemClock, timeZoneFault } from "../engine/base/clock.js";
 import type { Clock } from "../engine/base/clock.js";
 import { ConfigError, misspeltNames } from "../engine/base/config.js";
 import type { Config } from "../engine/base/config.js";
-import { claimDataDir, pathErrorOf } from "../engine/embedded/embedded.js";
+import { claimDataDir, EmbeddedError, pathErrorOf } from "../engine/embedded/embedded.js";
 import { ensureSandbox } from "../engine/identity/sandbox.js";
 import type { Sandbox } from "../engine/identity/sandbox.js";
 import { LIMITS } from "../engine/base/limits.js";
 import { LIMIT_RELATIONS } from "../engine/base/limits/relations.js";
 import { createLog } from "../engine/base/log.js";
+import type { Log } from "../engine/base/log.js";
 import { createMetrics } from "../engine/base/metrics.js";
 import { dnsServersOf } from "../engine/peppol/discovery/registrations-setup.js";
 import { createReadiness } from "../engine/storage/readiness.js";
@@ -45,6 +46,8 @@ export interface Engine {
    * before lies in their queue. With a sentence for the operator where none can be started.
    */
   readonly threadsWork: Promise<NoWorker | undefined>;
+  /** Resolves, with a sentence for the operator, when another engine has taken DATA_DIR: this one has to end. */
+  readonly dataDirLost: Promise<EmbeddedError>;
   /** Says that it is not ready, lets requests and work finish, then stops the child processes. Safe to repeat. */
   stop(): Promise<void>;
 }
@@ -68,6 +71,9 @@ export interface EngineOptions {
   /** How documents travel; `loopback` hands them over inside the process and is for tests. @default as4 */
   readonly transport?: "as4" | "loopback";
 }
+
+const LOST =
+  "Another engine has taken DATA_DIR, because this one could not touch its lock for some seconds, as while it was frozen: it ends, and may be started again.";
 
 /** Checks what must be true of the build and the machine before anything starts. */
 function checkMachine(config: Config): void {
@@ -94,20 +100,35 @@ export async function startEngine(config: Config, options: EngineOptions = {}): 
   const misspelt = misspeltNames().map(({ given, meant }) => `${given} (${meant}?)`);
   if (misspelt.length > 0) log.warn("config.name_misspelt", { component: misspelt.join(", ") });
   const stack = new Stack();
-  const dataDir = await claimDataDir(config.DATA_DIR);
+  const { dataDir, dataDirLost } = await claim(config.DATA_DIR, log);
   stack.add("data directory", () => {
     dataDir.release();
   });
   const base: Base = { config, clock, log, metrics: createMetrics(), stack, dataDir: dataDir.path };
   try {
-    return await startParts(base, options);
+    return { ...(await startParts(base, options)), dataDirLost };
   } catch (error) {
     await stack.unwind(log);
     throw databaseErrorOf(error) ?? pathErrorOf(error) ?? error;
   }
 }
 
-async function startParts(given: Base, options: EngineOptions): Promise<Engine> {
+/** Takes the data directory, and says when somebody else has it. */
+async function claim(path: string, log: Log) {
+  let lose: (() => void) | undefined;
+  const dataDirLost = new Promise<EmbeddedError>((resolve) => {
+    lose = () => {
+      log.error("engine.data_dir_lost");
+      resolve(new EmbeddedError(LOST, true));
+    };
+  });
+  const onWait = (): void => {
+    log.info("engine.data_dir_waits");
+  };
+  return { dataDir: await claimDataDir(path, { onWait, onLost: () => lose?.() }), dataDirLost };
+}
+
+async function startParts(given: Base, options: EngineOptions): Promise<Omit<Engine, "dataDirLost">> {
   const config: Config = {
     ...given.config,
     PORT: await claimPort({ host: given.config.HOST, port: given.config.PORT, prefix: "" }),

@@ -44,6 +44,10 @@ export const LOG_EVENTS = {
   "dispatch.faults_repeated": "A document fails again and again on our side: it waits, and somebody has to look.",
   "dispatch.leases_freed": "Attempts that a dead process, or nobody, was at are free for others.",
   "documents.batch_item_failed": "A document of a batch met a fault of ours; the others went on.",
+  "engine.data_dir_lost":
+    "Another engine has taken DATA_DIR, whose lock this one could not touch for a while; this one stops.",
+  "engine.data_dir_waits":
+    "The lock of DATA_DIR is of another container or machine; for some seconds it is looked at whether that engine lives.",
   "engine.ready": "The engine is ready for requests.",
   "engine.stop_failed": "A part of the engine did not stop cleanly.",
   "engine.stop_late": "A part of the engine did not stop in its time, and was left behind.",

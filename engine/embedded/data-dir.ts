@@ -1,7 +1,7 @@
 /** The data directory, which one engine has at a time. */
 import { randomUUID } from "node:crypto";
 import { closeSync, fstatSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { readFile, utimes } from "node:fs/promises";
+import { link, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -16,11 +16,24 @@ import { pathErrorOf } from "./paths.js";
 const LOCK_FILE = "engine.lock";
 const ATTEMPTS = 5;
 
+// Not by the process id: in two containers it is often the same, and one would write into what the other has linked.
+const draftOf = (lock: string): string => `${lock}.${randomUUID()}`;
+
 interface DataDir {
   /** Absolute. */
   readonly path: string;
   /** Lets another engine in. Safe to repeat. */
   release(): void;
+}
+
+/** Who hears what becomes of a claim, and how time passes meanwhile. */
+interface ClaimOptions {
+  /** @default a timer */
+  readonly pause?: (ms: number) => Promise<unknown>;
+  /** Hears that a lock from elsewhere is looked at for a while before this one is refused or has it. @default nobody */
+  readonly onWait?: () => void;
+  /** Hears, once, that another engine has taken the directory from us. @default nobody */
+  readonly onLost?: () => void;
 }
 
 interface Owner {
@@ -57,28 +70,72 @@ function touchedAt(lock: string): number | undefined {
   }
 }
 
+/** Touches a lock that is ours. @returns whose it is, or that there is none */
+async function touch(lock: string, mine: string): Promise<"ours" | "another's" | "gone"> {
+  try {
+    if ((await readFile(lock, "utf8")) !== mine) return "another's";
+    const now_s = systemClock.now() / 1_000;
+    await utimes(lock, now_s, now_s);
+    return "ours";
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return "gone";
+    throw error;
+  }
+}
+
+/** Takes a lock again that is gone, unless another engine is quicker: the next touch finds whose it is. */
+async function takeAgain(lock: string, mine: string): Promise<void> {
+  const draft = draftOf(lock);
+  try {
+    await writeFile(draft, mine, { mode: 0o600 });
+    await link(draft, lock);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
 /**
  * Shows whoever does not see our process that we live, until it is ended. A lock that another engine took while ours
- * was frozen is not touched, or that one would look alive when it is killed.
+ * was frozen is not touched, or that one would look alive when it is killed. One that is gone, as where that engine
+ * could not start and has let go, is taken again.
+ * @returns what ends it
  */
-function keepTouching(lock: string, mine: string): NodeJS.Timeout {
+function keepTouching(lock: string, mine: string, onLost: () => void): () => void {
   let isTouching = false;
-  const touch = async (): Promise<void> => {
+  let isOver = false;
+  const end = (): void => {
+    isOver = true;
+    clearInterval(timer);
+  };
+  const look = async (): Promise<void> => {
     isTouching = true;
     try {
-      if ((await readFile(lock, "utf8")) !== mine) return;
-      const now_s = systemClock.now() / 1_000;
-      await utimes(lock, now_s, now_s);
+      const found = await touch(lock, mine);
+      if (isOver) return;
+      if (found === "another's") {
+        end();
+        onLost();
+      } else if (found === "gone") {
+        await takeAgain(lock, mine);
+        // Whoever has let go meanwhile does not hold it.
+        if (isOver) removeOwn(lock, mine);
+      }
     } catch {
       // Where its file system is away or full for a moment, the next touch shows it.
     } finally {
       isTouching = false;
     }
   };
-  return setInterval(() => {
+  const timer = setInterval(() => {
     // Of a file system that does not answer one thing is asked, and not one more each second.
-    if (!isTouching) void touch();
+    if (!isTouching) void look();
   }, LIMITS.data_dir_beat_ms).unref();
+  return end;
+}
+
+/** Takes a lock away that is ours. */
+function removeOwn(lock: string, mine: string): void {
+  if (readIfThere(lock) === mine) rmSync(lock, { force: true });
 }
 
 /** Whether a lock is touched by somebody whose process is not seen from here, as in another container. */
@@ -142,11 +199,12 @@ function unlockable(path: string, error: unknown): unknown {
 async function whoHas(
   lock: string,
   text: string,
-  pause: (ms: number) => Promise<unknown>,
+  { pause = delay, onWait }: ClaimOptions,
 ): Promise<string | undefined> {
   const owner = ownerOf(text);
   if (owner.space === "" || owner.space === processSpace())
     return isLive(owner) ? `the running engine with process id ${owner.pid}` : undefined;
+  onWait?.();
   return (await isTouched(lock, pause)) ? "a running engine in another container, or on another machine" : undefined;
 }
 
@@ -154,30 +212,30 @@ async function whoHas(
  * Makes the data directory (mode 0700) and takes it for this process. The lock names process and start time: what a
  * killed engine left behind is recognised, also when its process id was given to somebody else. Of a process in another
  * container, or on another machine, nobody sees whether it runs; so who has the lock touches it, and a lock from
- * elsewhere is looked at for LIMITS.data_dir_dead_ms.
+ * elsewhere is looked at for LIMITS.data_dir_dead_ms. Who could not touch its lock for so long, as one that was frozen,
+ * hears when another engine has taken it.
  * @throws EmbeddedError when a living engine has it, PathError when it cannot be made or written to
  */
-export async function claimDataDir(dataDir: string, pause: (ms: number) => Promise<unknown> = delay): Promise<DataDir> {
+export async function claimDataDir(dataDir: string, options: ClaimOptions = {}): Promise<DataDir> {
   const path = resolve(dataDir);
   onDataDir(path, () => {
     makeFolderNow(path);
   });
   const lock = join(path, LOCK_FILE);
   const mine = `${process.pid}\n${processIdentity(process.pid) ?? ""}\n${processSpace()}\n`;
-  // Not by the process id: in two containers it is often the same, and one would write into what the other has linked.
-  const draft = `${lock}.${randomUUID()}`;
+  const draft = draftOf(lock);
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     onDataDir(path, () => {
       writeFileSync(draft, mine, { mode: 0o600 });
     });
     try {
       linkSync(draft, lock);
-      const touching = keepTouching(lock, mine);
+      const end = keepTouching(lock, mine, options.onLost ?? (() => undefined));
       return {
         path,
         release: () => {
-          clearInterval(touching);
-          if (readIfThere(lock) === mine) rmSync(lock, { force: true });
+          end();
+          removeOwn(lock, mine);
         },
       };
     } catch (error) {
@@ -186,7 +244,7 @@ export async function claimDataDir(dataDir: string, pause: (ms: number) => Promi
       if (found === undefined) continue;
       // Before the wait, for who is ended in it leaves nothing behind.
       rmSync(draft, { force: true });
-      const owner = await whoHas(lock, found, pause).catch((fault: unknown) => {
+      const owner = await whoHas(lock, found, options).catch((fault: unknown) => {
         throw pathErrorOf(fault, `DATA_DIR ${path}`) ?? fault;
       });
       if (owner !== undefined)

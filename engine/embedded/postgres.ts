@@ -149,6 +149,7 @@ async function clearLeftovers(directory: string, log: Log): Promise<void> {
   if (await answers(join(directory, SOCKET))) {
     throw new EmbeddedError(
       "Another PostgreSQL is running on DATA_DIR, perhaps in another container; stop it, or use another DATA_DIR.",
+      true,
     );
   }
   disownPidFile(directory);

@@ -17,6 +17,7 @@ import { migrate, requireMigrated } from "../../engine/storage/migrate.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { databaseErrorOf } from "../../engine/storage/unusable.js";
+import { complain } from "./terminal.js";
 
 /** The database while a command runs. */
 export interface CommandDatabase {
@@ -90,7 +91,12 @@ export async function withDatabase<T>(
     throw new EmbeddedError(
       `There is no database in ${config.DATA_DIR}: set DATABASE_URL, or DATA_DIR, to what the engine has.`,
     );
-  const dataDir = await claimDataDir(config.DATA_DIR);
+  const onWait = (): void => {
+    complain(
+      "DATA_DIR was another container's or machine's: for some seconds it is looked at whether its engine lives.",
+    );
+  };
+  const dataDir = await claimDataDir(config.DATA_DIR, { onWait });
   try {
     const postgres = await startEmbeddedPostgres({ dataDir: dataDir.path, log: silentLog });
     try {

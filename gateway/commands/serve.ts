@@ -2,6 +2,7 @@
 import { systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import type { EmbeddedError } from "../../engine/embedded/embedded.js";
 import { within } from "../../engine/base/waiting/wake.js";
 import type { NoWorker } from "../../validators/lanes/job.js";
 import type { Engine, Role } from "../main.js";
@@ -57,7 +58,7 @@ function banner(engine: Engine): void {
   print();
 }
 
-const codeOf = ({ passing }: NoWorker): ExitCode => (passing ? EXIT.away : EXIT.configuration);
+const codeOf = ({ passing }: NoWorker | EmbeddedError): ExitCode => (passing ? EXIT.away : EXIT.configuration);
 
 /** What a shell tells of a program that a signal has ended: it did not do what it began. */
 const LEFT = 130;
@@ -91,14 +92,15 @@ export const serveCommand: Command = {
     // Children end with the process, what was accepted is committed, and the rest is begun again by the next start.
     if (engine === undefined) process.exit(EXIT.ok);
     banner(engine);
-    // Without a thread every document that is sent here would be refused.
-    const withoutThreads = await Promise.race([
+    // Without a thread every document that is sent here would be refused; two engines with one DATA_DIR have one name.
+    const fault = await Promise.race([
       stopRequested,
       engine.threadsWork.then((reason) => reason ?? stopRequested),
+      engine.dataDirLost,
     ]);
-    if (withoutThreads !== undefined) complain(withoutThreads.message);
+    if (fault !== undefined) complain(fault.message);
     await engine.stop();
     // What hung and was left behind must not keep the process.
-    process.exit(withoutThreads === undefined ? EXIT.ok : codeOf(withoutThreads));
+    process.exit(fault === undefined ? EXIT.ok : codeOf(fault));
   },
 };

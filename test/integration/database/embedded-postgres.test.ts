@@ -16,7 +16,9 @@ import fs, {
   writeFileSync,
 } from "node:fs";
 import promises from "node:fs/promises";
+import { once } from "node:events";
 import { syncBuiltinESMExports } from "node:module";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -33,6 +35,7 @@ import {
 import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { openSql } from "../../../engine/storage/sql.js";
+import { databaseErrorOf } from "../../../engine/storage/unusable.js";
 import { eventually } from "../../support/eventually.js";
 import { killEverythingOn } from "../../support/engines/process.js";
 
@@ -257,6 +260,39 @@ describe("the embedded Postgres", () => {
     );
   });
 
+  test("a server of another container at the socket is waited for: the same start may succeed when it has gone", async () => {
+    const dataDir = newDataDir();
+    const folder = join(dataDir, "postgres");
+    mkdirSync(folder, { mode: 0o700 });
+    writeFileSync(join(folder, "PG_VERSION"), "18\n");
+    const server = createServer().listen(join(folder, ".s.PGSQL.5432"));
+    undo.push(() => {
+      server.close();
+    });
+    await once(server, "listening");
+    await expect(startEmbeddedPostgres({ dataDir, log: silentLog })).rejects.toThrow(
+      expect.objectContaining({
+        message:
+          "Another PostgreSQL is running on DATA_DIR, perhaps in another container; stop it, or use another DATA_DIR.",
+        passing: true,
+      }),
+    );
+  });
+
+  test("data of the embedded Postgres of which files are missing are told by their folder, and not as a setting", async () => {
+    const dataDir = newDataDir();
+    await (await startEmbeddedPostgres({ dataDir, log: silentLog })).stop();
+    // The number that every PostgreSQL since 15 gives the database of this name.
+    rmSync(join(dataDir, "postgres/base/5/PG_VERSION"));
+    const server = await start(dataDir);
+    const refused: unknown = await query(server.url, (sql) => sql`select 1`).catch((error: unknown) => error);
+    expect(databaseErrorOf(refused)).toMatchObject({
+      message:
+        "The database cannot be used: files are missing or damaged in base/5 of its data (of DATA_DIR/postgres, where it is the engine's own), which has to come back from a copy (22023); correct it.",
+      passing: false,
+    });
+  });
+
   test.runIf(process.geteuid?.() === 0)(
     "the embedded Postgres, started by root, serves data that an ordinary user made, as that user",
     async () => {
@@ -382,9 +418,11 @@ describe("the data directory", () => {
         if (isTouched && waited.length === 3) utimesSync(lock, 1, 1);
         return Promise.resolve();
       };
-      const claimed = claimDataDir(dataDir, pause);
+      const onWait = vi.fn();
+      const claimed = claimDataDir(dataDir, { pause, onWait });
       if (owner === undefined) (await claimed).release();
       else await expect(claimed).rejects.toThrow(`DATA_DIR is in use by ${owner};`);
+      expect(onWait).toHaveBeenCalledTimes(1);
       const total = waited.reduce((sum, ms) => sum + ms, 0);
       expect(total).toBe(isTouched ? 3 * LIMITS.data_dir_beat_ms : LIMITS.data_dir_dead_ms);
       expect(existsSync(lock)).toBe(isTouched);
@@ -403,7 +441,7 @@ describe("the data directory", () => {
       return Promise.resolve();
     };
     try {
-      await expect(claimDataDir(dataDir, pause)).rejects.toThrow(
+      await expect(claimDataDir(dataDir, { pause })).rejects.toThrow(
         expect.objectContaining({ message: `DATA_DIR ${dataDir} cannot be used: its disk fails.`, passing: true }),
       );
     } finally {
@@ -417,10 +455,11 @@ describe("the data directory", () => {
     const dataDir = newDataDir();
     writeFileSync(join(dataDir, "engine.lock"), "1\nsome-boot/1\nsome-boot/pid:[1]\n");
     const seen: string[] = [];
-    const claim = await claimDataDir(dataDir, () => {
+    const pause = (): Promise<void> => {
       seen.push(...readdirSync(dataDir));
       return Promise.resolve();
-    });
+    };
+    const claim = await claimDataDir(dataDir, { pause });
     claim.release();
     expect(new Set(seen)).toEqual(new Set(["engine.lock"]));
   });
@@ -445,6 +484,64 @@ describe("the data directory", () => {
     } finally {
       for (const claim of claims) claim.release();
       vi.useRealTimers();
+    }
+  });
+
+  /** Claims a new data directory, and gives the lock's file and how a beat of its holder passes. */
+  async function claimed(onLost: () => void = () => undefined) {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const dataDir = newDataDir();
+    const claim = await claimDataDir(dataDir, { onLost });
+    undo.push(() => {
+      claim.release();
+      vi.useRealTimers();
+    });
+    const beat = (): void => {
+      vi.advanceTimersByTime(LIMITS.data_dir_beat_ms);
+    };
+    return { claim, dataDir, lock: join(dataDir, "engine.lock"), beat };
+  }
+
+  test("who could not touch its lock, and finds that another has taken it, is told once and leaves it to that one", async () => {
+    const lost = vi.fn();
+    const { claim, lock, beat } = await claimed(lost);
+    writeFileSync(lock, "1\nsome-boot/1\nsome-boot/pid:[1]\n");
+    beat();
+    await eventually("it is told", () => lost.mock.calls.length > 0);
+    beat();
+    claim.release();
+    expect(lost).toHaveBeenCalledTimes(1);
+    expect(readFileSync(lock, "utf8")).toBe("1\nsome-boot/1\nsome-boot/pid:[1]\n");
+  });
+
+  test("a lock that is gone, as of one who has taken it and could not start, is had again by who held it before", async () => {
+    const lost = vi.fn();
+    const { claim, dataDir, lock, beat } = await claimed(lost);
+    rmSync(lock);
+    beat();
+    await eventually("it has the lock alone", () => readdirSync(dataDir).join() === "engine.lock");
+    await expect(claimDataDir(dataDir)).rejects.toThrow(new RegExp(`process id ${process.pid}`));
+    claim.release();
+    expect(readdirSync(dataDir)).toEqual([]);
+    expect(lost).not.toHaveBeenCalled();
+  });
+
+  test("who lets go while it takes its lock again leaves none", async () => {
+    const { claim, dataDir, lock, beat } = await claimed();
+    const links = vi.spyOn(promises, "link").mockImplementationOnce((draft, name) => {
+      claim.release();
+      fs.linkSync(draft, name);
+      return Promise.resolve();
+    });
+    syncBuiltinESMExports();
+    try {
+      rmSync(lock);
+      beat();
+      await eventually("the lock was taken again", () => links.mock.calls.length > 0);
+      await eventually("nothing is left", () => readdirSync(dataDir).length === 0);
+    } finally {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
     }
   });
 
