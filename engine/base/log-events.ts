@@ -120,6 +120,8 @@ export const LOG_EVENTS = {
   "statuses.unreadable": "A received status cannot be read.",
   "storage.key_missing":
     "What was asked for is sealed under a key that this engine was not given; whoever asked was told to come again.",
+  "storage.store_empty":
+    "Nothing is in a store in which something lies by what the database says: its file system is not mounted, or all is lost.",
   "storage.value_unopened":
     "A sealed number, amount or note cannot be opened and is shown as empty; its row is damaged, or its key is missing.",
   "stream.acknowledged_left": "Messages that were handled could not be removed from a stream; they count as waiting.",

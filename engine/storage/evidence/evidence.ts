@@ -38,6 +38,12 @@ export interface ChainPlace {
 
 export type EvidenceEntry = NewEvidence & ChainPlace;
 
+/** Whether any record of this database is in a store. */
+export async function hasEvidence(sql: Sql): Promise<boolean> {
+  const [row] = await sql<{ readonly any: boolean }[]>`select exists (select 1 from evidence) as any`;
+  return row?.any ?? false;
+}
+
 /** A record as append_evidence takes it, and every function that appends one. */
 export const evidenceJson = (entry: NewEvidence): Json => ({
   direction: entry.direction,

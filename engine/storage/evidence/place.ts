@@ -33,6 +33,15 @@ function holdsNothing(root: string): boolean {
   }
 }
 
+/** Whether a folder has nothing of a store, as far as anybody can look: a fault shows where the store is used. */
+export function seemsEmpty(root: string): boolean {
+  try {
+    return holdsNothing(root);
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Looks after the folder of a store, which is made where nothing can be in it yet. An empty folder that is another one
  * is what a file system leaves that is unmounted: what is put into it lies on a disk that nobody meant, and cannot be

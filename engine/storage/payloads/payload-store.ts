@@ -28,10 +28,12 @@ export interface PayloadStore {
   tidy(object: string): Promise<void>;
 }
 
+/** The folder of PAYLOAD_STORE: `file:DIRECTORY`. */
+export const payloadFolder = (text: string): string => resolve(text.replace(/^file:(?:\/\/(?=\/))?/, ""));
+
 /** @param text  PAYLOAD_STORE: `file:DIRECTORY`; several processes may share it */
 export function openPayloadStore(text: string, clock: Clock, use: StoreUse = {}): PayloadStore {
-  const root = resolve(text.replace(/^file:(?:\/\/(?=\/))?/, ""));
-  const files = openFileEvidence(root, { ...use, contents: "Payloads" });
+  const files = openFileEvidence(payloadFolder(text), { ...use, contents: "Payloads" });
   // A draft is younger than its announcement, and must not outlive it; nobody writes one for half a day.
   const tidy = (object: string): Promise<void> => files.tidy(object, clock.now() - LIMITS.payload_announced_ms / 2);
   return {

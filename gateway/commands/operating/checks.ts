@@ -12,6 +12,8 @@ export interface Installation {
   /** Sentences on the environment that stop a start; then nothing else is known. */
   readonly configFaults: readonly string[];
   readonly adminHost: string;
+  /** Where a container's machine has the operators' listener, as --admin-published says. */
+  readonly adminPublished: string | undefined;
   readonly adminToken: string | undefined;
   readonly publicUrl: string | undefined;
   readonly trustedProxies: number;
@@ -35,7 +37,16 @@ export interface Installation {
   readonly nats: "postgres" | "embedded" | NatsServers;
   /** Where SMTP_URL has letters go; undefined where it is not set, and they become files in DATA_DIR. */
   readonly mail: "server" | "folder" | undefined;
-  readonly disk: { readonly freeBytes: number; readonly freeShare: number };
+  /** DATA_DIR and the stores that are folders. */
+  readonly folders: readonly Folder[];
+}
+
+interface Folder {
+  readonly name: "DATA_DIR" | "EVIDENCE_STORE" | "PAYLOAD_STORE";
+  /** Of its disk, or of that on which it would be made; a fault where nobody can look. */
+  readonly room:
+    { readonly fault: string } | { readonly fault: undefined; readonly bytes: number; readonly share: number };
+  readonly isEmpty: boolean;
 }
 
 interface NatsServers {
@@ -59,6 +70,8 @@ interface Database {
   readonly wakeUpAge_s: number | undefined;
   /** Migrations that are missing or were changed. */
   readonly migrations: readonly string[];
+  /** The stores in which something lies; undefined where the schema lacks migrations. */
+  readonly filled: readonly Folder["name"][] | undefined;
   /** Why the master keys do not open what is stored; undefined where they do. */
   readonly keyringFault: string | undefined;
 }
@@ -128,6 +141,18 @@ export function tokenBits(token: string): number {
 
 const GiB = 1024 ** 3;
 const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+/** What lacks room, or cannot be looked at, in a sentence; undefined where it has enough. */
+function tightness({ name, room }: Folder): string | undefined {
+  if (room.fault !== undefined) return `${name} cannot be looked at: ${room.fault}.`;
+  return room.bytes >= LIMITS.doctor_disk_bytes_min && room.share >= LIMITS.doctor_disk_share_min
+    ? undefined
+    : `${name} has ${(room.bytes / GiB).toFixed(1)} GiB left, ${Math.round(room.share * 100)} % of its disk.`;
+}
+
+/** Sentences as one text; undefined where there are none. */
+const joined = (sentences: readonly (string | undefined)[]): string | undefined =>
+  sentences.filter((sentence) => sentence !== undefined).join(" ") || undefined;
 
 /** What carries the streams where NATS_URL names no server. */
 const CARRIERS = {
@@ -207,11 +232,19 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "admin listener",
-    promise: "operators' listener is not open to everybody",
-    missing: ({ adminHost }) =>
-      WILDCARDS.has(adminHost)
-        ? `ADMIN_HOST is ${adminHost}: the operators' listener is on every network of this machine; name one address.`
-        : undefined,
+    promise: ({ adminPublished }) =>
+      adminPublished === undefined
+        ? "operators' listener is not open to everybody"
+        : `operators' listener is published at ${adminPublished}, as --admin-published says`,
+    missing: ({ adminHost, adminPublished }) => {
+      if (adminPublished !== undefined)
+        return WILDCARDS.has(adminPublished)
+          ? `ADMIN_PORT is published at ${adminPublished}, on every network of the machine; publish it at one address.`
+          : undefined;
+      return WILDCARDS.has(adminHost)
+        ? `ADMIN_HOST is ${adminHost}: the operators' listener is on every network of this machine; name one address, or say with --admin-published at which address its machine publishes that of a container.`
+        : undefined;
+    },
   },
   {
     name: "admin token",
@@ -361,10 +394,24 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: "disk",
-    promise: "DATA_DIR has room",
-    missing: ({ disk }) =>
-      disk.freeBytes >= LIMITS.doctor_disk_bytes_min && disk.freeShare >= LIMITS.doctor_disk_share_min
-        ? undefined
-        : `DATA_DIR has ${(disk.freeBytes / GiB).toFixed(1)} GiB left, ${Math.round(disk.freeShare * 100)} % of its disk.`,
+    promise: ({ folders }) => `there is room for ${folders.map(({ name }) => name).join(", ")}`,
+    missing: ({ folders }) => joined(folders.map(tightness)),
+  },
+  {
+    name: "stores",
+    about: "database",
+    promise: "no folder is empty in which something lies by what the database says",
+    unseen: ({ database }) =>
+      database.fault === undefined && database.filled === undefined
+        ? "not looked at before the schema is that of this release"
+        : undefined,
+    missing: ({ database, folders }) =>
+      joined(
+        folders.map(({ name, isEmpty }) =>
+          isEmpty && database.fault === undefined && database.filled?.includes(name) === true
+            ? `${name} is an empty folder, or none, and the database says that something lies in it: its file system is not mounted, or all of it is lost.`
+            : undefined,
+        ),
+      ),
   },
 ];

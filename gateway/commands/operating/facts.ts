@@ -1,12 +1,13 @@
 /** Gathers what `kurier doctor` judges. It changes nothing: what cannot be found out is told as a fault. */
 import { statfs } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 
 import { z } from "zod";
 
 import { DAY_MS, systemClock } from "../../../engine/base/clock.js";
 import { ConfigError, loadConfig } from "../../../engine/base/config.js";
 import type { Config } from "../../../engine/base/config.js";
-import { LIMITS } from "../../../engine/base/limits.js";
+import { errorCode } from "../../../engine/base/errors.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
 import { openJetStream } from "../../../engine/events/streams-jetstream.js";
@@ -14,10 +15,16 @@ import { openOwnPki } from "../../../engine/peppol/pki/setup.js";
 import { FirmKeyFailure } from "../../../engine/storage/keyring/firm-key-files.js";
 import { checkFirmKeys } from "../../../engine/storage/keyring/firm-keys.js";
 import { checkKeyring, MasterKeyError } from "../../../engine/storage/keyring/keyring.js";
+import { hasEvidence } from "../../../engine/storage/evidence/evidence.js";
+import { seemsEmpty } from "../../../engine/storage/evidence/place.js";
+import { evidenceFolder } from "../../../engine/storage/evidence/stores.js";
+import { hasMovedPayloads } from "../../../engine/storage/payloads/move.js";
+import { payloadFolder } from "../../../engine/storage/payloads/payload-store.js";
 import { migrationStatus } from "../../../engine/storage/migrate.js";
 import { readOutboxStatus } from "../../../engine/storage/outbox.js";
 import { losesStatements } from "../../../engine/storage/pooler.js";
 import { readServerFacts } from "../../../engine/storage/operators/server.js";
+import type { Sql } from "../../../engine/storage/sql.js";
 import { DatabaseError } from "../../../engine/storage/unusable.js";
 import { EmbeddedError, runningNatsServer } from "../../../engine/embedded/embedded.js";
 import { withDatabase } from "../database.js";
@@ -88,6 +95,7 @@ async function databaseOf(config: Config): Promise<Installation["database"]> {
                 );
         const isLosing = await losesStatements(sql, url);
         const wakeUpAge_s = migrations.length > 0 ? undefined : (await readOutboxStatus(sql)).oldestAge_s;
+        const filled = migrations.length > 0 ? undefined : await filledIn(sql);
         return {
           fault: undefined,
           ...server,
@@ -96,6 +104,7 @@ async function databaseOf(config: Config): Promise<Installation["database"]> {
           migrations,
           keyringFault,
           wakeUpAge_s,
+          filled,
         };
       },
       { migrated: false },
@@ -104,6 +113,45 @@ async function databaseOf(config: Config): Promise<Installation["database"]> {
     if (error instanceof DatabaseError || error instanceof EmbeddedError) return { fault: error.message };
     throw error;
   }
+}
+
+type FolderFacts = Installation["folders"][number];
+
+/** The stores in which something lies by what the database says. */
+async function filledIn(sql: Sql): Promise<readonly FolderFacts["name"][]> {
+  const stores = [
+    ["EVIDENCE_STORE", await hasEvidence(sql)],
+    ["PAYLOAD_STORE", await hasMovedPayloads(sql)],
+  ] as const;
+  return stores.flatMap(([name, isFilled]) => (isFilled ? [name] : []));
+}
+
+/** What is left on the disk of a folder, or on that on which it would be made. */
+async function roomOf(path: string): Promise<FolderFacts["room"]> {
+  try {
+    const { bavail, bsize, blocks } = await statfs(path);
+    return { fault: undefined, bytes: bavail * bsize, share: bavail / Math.max(1, blocks) };
+  } catch (error) {
+    const above = dirname(path);
+    if (errorCode(error) === "ENOENT" && above !== path) return roomOf(above);
+    return { fault: errorCode(error) ?? faultOf(error) };
+  }
+}
+
+/** DATA_DIR, and the stores that are folders. */
+function foldersOf(config: Config): Promise<Installation["folders"]> {
+  const paths = {
+    DATA_DIR: resolve(config.DATA_DIR),
+    EVIDENCE_STORE: evidenceFolder(config.EVIDENCE_STORE, config.DATA_DIR),
+    PAYLOAD_STORE: config.PAYLOAD_STORE === undefined ? undefined : payloadFolder(config.PAYLOAD_STORE),
+  };
+  const named = (["DATA_DIR", "EVIDENCE_STORE", "PAYLOAD_STORE"] as const).flatMap((name) => {
+    const path = paths[name];
+    return path === undefined ? [] : [{ name, path: resolve(path) }];
+  });
+  return Promise.all(
+    named.map(async ({ name, path }) => ({ name, room: await roomOf(path), isEmpty: seemsEmpty(path) })),
+  );
 }
 
 /** @param monitor  address of a server's monitoring, which alone tells how it writes */
@@ -145,6 +193,7 @@ async function syncAt(
 const UNKNOWN: Omit<Installation, "configFaults"> = {
   environment: "production",
   adminHost: "127.0.0.1",
+  adminPublished: undefined,
   adminToken: undefined,
   publicUrl: undefined,
   trustedProxies: 0,
@@ -156,7 +205,7 @@ const UNKNOWN: Omit<Installation, "configFaults"> = {
   isDatabaseGiven: true,
   nats: "postgres",
   mail: "server",
-  disk: { freeBytes: LIMITS.doctor_disk_bytes_min, freeShare: 1 },
+  folders: [],
 };
 
 function configOf(environment: NodeJS.ProcessEnv | undefined): Config | readonly string[] {
@@ -172,20 +221,22 @@ function configOf(environment: NodeJS.ProcessEnv | undefined): Config | readonly
 export async function gatherInstallation(options: {
   readonly environment?: NodeJS.ProcessEnv;
   readonly natsMonitor: string | undefined;
+  readonly adminPublished?: string | undefined;
 }): Promise<Installation> {
   const config = configOf(options.environment);
   if (!("DATA_DIR" in config)) return { ...UNKNOWN, configFaults: config };
-  const [pki, reached, database, nats, disk] = await Promise.all([
+  const [pki, reached, database, nats, folders] = await Promise.all([
     pkiOf(config),
     reachedOf(config.PUBLIC_URL),
     databaseOf(config),
     natsOf(config, options.natsMonitor),
-    statfs(config.DATA_DIR).catch(() => statfs(".")),
+    foldersOf(config),
   ]);
   return {
     configFaults: [],
     environment: config.ENVIRONMENT,
     adminHost: config.ADMIN_HOST,
+    adminPublished: options.adminPublished,
     adminToken: config.ADMIN_TOKEN,
     publicUrl: config.PUBLIC_URL,
     trustedProxies: config.TRUSTED_PROXIES.length,
@@ -197,6 +248,6 @@ export async function gatherInstallation(options: {
     isDatabaseGiven: config.DATABASE_URL !== undefined,
     nats,
     mail: config.SMTP_URL === undefined ? undefined : config.SMTP_URL.startsWith("file:") ? "folder" : "server",
-    disk: { freeBytes: disk.bavail * disk.bsize, freeShare: disk.bavail / Math.max(1, disk.blocks) },
+    folders,
   };
 }

@@ -107,7 +107,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const inbox = createInbox({ sql, sealer, cursors, clock });
   /** The inbound path: what takes time first, then one turn of the receiving participant at a time. */
   const receive: Receive = (exchange, prove) => arrive(exchange, prove);
-  const archive = startArchive(base, sql, sealer);
+  const archive = await startArchive(base, sql, sealer);
   const { accessPoint, scripted, peers } = await startNetwork(base, options, {
     ...{ sql, sealer, archive, receive, validators, pool, jobs },
   });

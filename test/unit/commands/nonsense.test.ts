@@ -91,7 +91,9 @@ const CASES: Readonly<Record<string, Case>> = {
   "white-label list": { options: { "--status": ["nonsense", ""] } },
   "pki init": { options: { "--seat": ["nonsense", "PSK1", ""], "--ca": ["/nowhere/at/all", ""] } },
   top: { options: { "--url": ADDRESSES } },
-  doctor: { options: { "--nats-monitor": ADDRESSES } },
+  doctor: {
+    options: { "--nats-monitor": ADDRESSES, "--admin-published": ["nonsense", "127.0.0.1:9090", "host.example", ""] },
+  },
   "evidence verify": {
     options: {
       "--from": [...DAYS, "2026-11-20T10:00:00", "2026-02-30T10:00:00Z", "2026-11-20T25:00:00Z"],

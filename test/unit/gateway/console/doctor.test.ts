@@ -27,12 +27,15 @@ const DATABASE = {
   migrations: [],
   keyringFault: undefined,
   wakeUpAge_s: 60,
+  filled: ["EVIDENCE_STORE", "PAYLOAD_STORE"],
 } as const;
 const PKI = { fault: undefined, hasKeystore: true, authorities: 2, endsInDays: 300 } as const;
+const ROOM = { fault: undefined, bytes: LIMITS.doctor_disk_bytes_min, share: 0.5 } as const;
 const HEALTHY: Installation = {
   environment: "production",
   configFaults: [],
   adminHost: "127.0.0.1",
+  adminPublished: undefined,
   adminToken: "3q2-7wAbCdEfGhIjKlMnOpQrStUvWxYz0123456789_x",
   publicUrl: "https://ap.example",
   trustedProxies: 1,
@@ -44,11 +47,20 @@ const HEALTHY: Installation = {
   isDatabaseGiven: true,
   nats: { fault: undefined, isSynchronous: true },
   mail: "server",
-  disk: { freeBytes: LIMITS.doctor_disk_bytes_min, freeShare: 0.5 },
+  folders: [
+    { name: "DATA_DIR", room: ROOM, isEmpty: false },
+    { name: "EVIDENCE_STORE", room: ROOM, isEmpty: false },
+    { name: "PAYLOAD_STORE", room: ROOM, isEmpty: false },
+  ],
 };
 
 const settings = (changes: Partial<Record<keyof typeof DATABASE.settings, string>>) => ({
   database: { ...DATABASE, settings: { ...DATABASE.settings, ...changes } },
+});
+
+/** An installation of which one folder is otherwise. */
+const folder = (name: string, changes: Partial<Installation["folders"][number]>) => ({
+  folders: HEALTHY.folders.map((one) => (one.name === name ? { ...one, ...changes } : one)),
 });
 
 /** Row of the table → what is wrong with an installation, and a word of what is said. */
@@ -75,6 +87,8 @@ const FAULTS: Readonly<Record<string, readonly (readonly [Partial<Installation>,
   "admin listener": [
     [{ adminHost: "0.0.0.0" }, "ADMIN_HOST"],
     [{ adminHost: "::" }, "ADMIN_HOST"],
+    [{ adminHost: "0.0.0.0", adminPublished: "0.0.0.0" }, "ADMIN_PORT is published at 0.0.0.0"],
+    [{ adminHost: "127.0.0.1", adminPublished: "::" }, "ADMIN_PORT is published at ::"],
   ],
   "admin token": [
     [{ adminToken: undefined }, "ADMIN_TOKEN is not set: /admin and the console are closed"],
@@ -124,8 +138,13 @@ const FAULTS: Readonly<Record<string, readonly (readonly [Partial<Installation>,
   "wake-ups": [[{ database: { ...DATABASE, wakeUpAge_s: 61 } }, "61 s"]],
   mail: [[{ mail: undefined }, "SMTP_URL is not set"]],
   disk: [
-    [{ disk: { freeBytes: LIMITS.doctor_disk_bytes_min - 1, freeShare: 0.5 } }, "GiB left"],
-    [{ disk: { freeBytes: LIMITS.doctor_disk_bytes_min, freeShare: 0.01 } }, "1 % of its disk"],
+    [folder("DATA_DIR", { room: { ...ROOM, bytes: ROOM.bytes - 1 } }), "DATA_DIR has 5.0 GiB left"],
+    [folder("EVIDENCE_STORE", { room: { ...ROOM, share: 0.01 } }), "EVIDENCE_STORE has 5.0 GiB left, 1 % of its disk"],
+    [folder("PAYLOAD_STORE", { room: { fault: "ENOTCONN" } }), "PAYLOAD_STORE cannot be looked at: ENOTCONN"],
+  ],
+  stores: [
+    [folder("EVIDENCE_STORE", { isEmpty: true }), "EVIDENCE_STORE is an empty folder"],
+    [folder("PAYLOAD_STORE", { isEmpty: true }), "PAYLOAD_STORE is an empty folder"],
   ],
 };
 
@@ -141,6 +160,10 @@ describe("the table of kurier doctor", () => {
     expect(missing({ ...HEALTHY, nats: "postgres" })).toEqual([]);
     expect(missing({ ...HEALTHY, nats: "embedded" })).toEqual([]);
     expect(missing({ ...HEALTHY, mail: "folder" })).toEqual([]);
+    expect(
+      missing({ ...HEALTHY, ...folder("EVIDENCE_STORE", { isEmpty: true }), database: { ...DATABASE, filled: [] } }),
+    ).toEqual([]);
+    expect(missing({ ...HEALTHY, adminHost: "0.0.0.0", adminPublished: "127.0.0.1" })).toEqual([]);
     expect(missing({ ...HEALTHY, nats: { fault: undefined, isSynchronous: undefined } })).toEqual([]);
   });
 
@@ -195,20 +218,23 @@ describe("the table of kurier doctor", () => {
       ...["master key", "postgres version", "postgres fsync", "postgres full_page_writes"],
       ...["postgres synchronous_commit", "postgres jit", "postgres enable_seqscan", "postgres lock_timeout"],
       ...["postgres default_transaction_isolation", "postgres statements", "postgres server_encoding"],
-      ...["clock", "migrations", "wake-ups"],
+      ...["clock", "migrations", "wake-ups", "stores"],
     ]);
     expect(states({ ...HEALTHY, pki: { fault: "AS4_KEYSTORE cannot be opened." } }, "unknown")).toEqual(["trust"]);
     expect(states(HEALTHY, "ok")).toHaveLength(CHECKS.length);
   });
 
-  test("wake-ups that could not be counted, for the schema is older, are not said to be none", () => {
-    const older = { ...HEALTHY, database: { ...DATABASE, migrations: ["0352_x.sql"], wakeUpAge_s: undefined } };
-    const check = CHECKS.find(({ name }) => name === "wake-ups");
-    expect(check && judgeCheck(check, older)).toEqual({
-      state: "unknown",
-      words: "not looked at before the schema is that of this release",
-    });
-  });
+  test.each(["wake-ups", "stores"])(
+    "what the row %s is about is not said to be well where the schema is older",
+    (name) => {
+      const older = { ...DATABASE, migrations: ["0352_x.sql"], wakeUpAge_s: undefined, filled: undefined };
+      const check = CHECKS.find((one) => one.name === name);
+      expect(check && judgeCheck(check, { ...HEALTHY, database: older })).toEqual({
+        state: "unknown",
+        words: "not looked at before the schema is that of this release",
+      });
+    },
+  );
 
   test("no row says a token or a key", () => {
     const adminToken = "ababababababababababababababababababab";
@@ -243,6 +269,22 @@ test("a monitoring that does not answer is a fault of its row, and ends nothing"
   const environment = { ENVIRONMENT: "sandbox", NATS_URL: "nats://127.0.0.1:1", DATA_DIR: "/nowhere/at/all" };
   const found = await gatherInstallation({ environment, natsMonitor: "http://127.0.0.1:1" });
   expect(missing(found)).toContainEqual(["nats sync", expect.stringMatching(/--nats-monitor does not tell: .+\.$/)]);
+});
+
+test("room is told of the disk on which a store that is not there yet would be made", async () => {
+  const environment = {
+    ENVIRONMENT: "sandbox",
+    NATS_URL: "embedded",
+    DATA_DIR: tmpdir(),
+    EVIDENCE_STORE: `file:${tmpdir()}/nowhere/at/all`,
+    PAYLOAD_STORE: "file:/dev/null/payloads",
+  };
+  const { folders } = await gatherInstallation({ environment, natsMonitor: undefined });
+  expect(folders.map(({ name, room }) => [name, room.fault])).toEqual([
+    ["DATA_DIR", undefined],
+    ["EVIDENCE_STORE", undefined],
+    ["PAYLOAD_STORE", "ENOTDIR"],
+  ]);
 });
 
 test("an installation whose database and address do not answer is judged all the same", async () => {
