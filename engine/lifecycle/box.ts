@@ -1,7 +1,6 @@
 /** The life of a Box item: from its handing over to the end of the document that is made of it. */
 import { moveOf } from "./machine.js";
 import type { LifecycleTable, Move } from "./machine.js";
-import type { OutboundState } from "./document.js";
 
 /** States of what waits to be sent, and of what came of it. */
 export const BOX_OUTBOUND_STATES = [
@@ -85,17 +84,3 @@ export const boxLifecycle = {
 /** The move that `trigger` makes in `state`; undefined when the table has none, in which case nothing may change. */
 export const boxMove = (state: BoxState, trigger: BoxTrigger): Move<BoxState, never> | undefined =>
   moveOf<BoxState, BoxTrigger, never>(boxLifecycle, state, trigger);
-
-/**
- * The state of an item whose document has this one. A queued document is `retrying` once an attempt at it has failed
- * and while none is under way.
- */
-export const BOX_STATE_OF_DOCUMENT = {
-  queued: "sending",
-  sent: "sent",
-  delivered: "sent",
-  rejected: "failed",
-  send_failed: "failed",
-  delivery_failed: "failed",
-  validation_failed: "needs_repair",
-} as const satisfies Record<OutboundState, BoxOutboundState>;

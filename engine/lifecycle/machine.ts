@@ -18,13 +18,6 @@ export const moveOf = <State extends string, Trigger extends string, Event exten
   trigger: Trigger,
 ): Move<State, Event> | undefined => table[state][trigger];
 
-/** A state that no trigger leaves. */
-export const isFinal = <State extends string, Trigger extends string, Event extends string>(
-  table: LifecycleTable<State, Trigger, Event>,
-  state: State,
-): boolean =>
-  Object.values<Move<State, Event> | undefined>(table[state]).every((move) => move === undefined || move.to === state);
-
 /** The table as a Mermaid state diagram, one line an edge; the documentation carries it and a test compares. */
 export function mermaid<State extends string, Trigger extends string, Event extends string>(
   table: LifecycleTable<State, Trigger, Event>,

@@ -1,14 +1,12 @@
-/** Statements of the outbound document: accept, take an attempt, apply a move, read. */
-import { isoInstant, isoOrNull } from "../../base/clock.js";
+/** Statements of the outbound document: accept, read. */
+import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { Door } from "../../base/doors.js";
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
-import type { AttemptOutcome } from "../../lifecycle/attempt.js";
 import { isEventKind, OUTBOUND_STATES } from "../../lifecycle/document.js";
 import type { OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import { LIMITS } from "../../base/limits.js";
-import { batched, inOrder } from "../batched.js";
 import { openedWords } from "../keyring/words.js";
 import { base64Array, withBase64 } from "../payloads/base64.js";
 import type { Json, Sql } from "../sql.js";
@@ -216,17 +214,7 @@ export interface MoveRow {
   readonly trigger: OutboundTrigger | undefined;
   readonly detail: string | undefined;
   readonly now: Instant;
-  readonly nextAttemptAt: Instant | undefined;
   readonly events: readonly NewEvent[];
-  readonly attempt:
-    | {
-        readonly number: number;
-        readonly outcome: AttemptOutcome;
-        readonly code: string | undefined;
-        readonly retryable: boolean;
-        readonly detail: string | undefined;
-      }
-    | undefined;
   readonly changes: {
     readonly statusReason?: string;
     readonly invoiceResponseStatus?: ResponseCode;
@@ -237,40 +225,6 @@ export interface MoveRow {
 /** The events of a move as the SQL functions take them; `feed` says which of them webhooks and pulls are told of. */
 export const eventsJson = (events: readonly NewEvent[]): string =>
   JSON.stringify(events.map((event) => ({ ...event, feed: isEventKind(event.kind) })));
-
-/**
- * Writes a move. The call returns the new version, or undefined when the decision was stale and nothing was written.
- */
-export const applyMove = batched<MoveRow, number | undefined>(
-  async (sql, moves) => {
-    const rows = await sql<{ readonly n: string; readonly version: number }[]>`
-    select m.n, a.version
-    from unnest(
-      ${moves.map(({ id }) => id)}::uuid[], ${moves.map(({ version }) => version)}::integer[],
-      ${moves.map(({ status }) => status)}::text[],
-      ${moves.map(({ trigger }) => trigger ?? null)}::text[], ${moves.map(({ detail }) => detail ?? null)}::text[],
-      ${moves.map(({ now }) => isoInstant(now))}::timestamptz[],
-      ${moves.map(({ nextAttemptAt }) => isoOrNull(nextAttemptAt))}::timestamptz[],
-      ${moves.map(({ events }) => eventsJson(events))}::text[],
-      ${moves.map(({ attempt }) => (attempt === undefined ? null : JSON.stringify(attempt)))}::text[],
-        ${moves.map(({ changes }) => JSON.stringify(changes))}::text[]
-    ) with ordinality as m (id, version, status, trigger, detail, now, next_attempt_at, events, attempt, changes, n)
-    cross join lateral apply_move(m.id, m.version, m.status, m.trigger, m.detail, m.now, m.next_attempt_at,
-      m.events::jsonb, m.attempt::jsonb, m.changes::jsonb) as a`;
-    return inOrder(moves, rows, ({ version }) => version);
-  },
-  { max: LIMITS.attempts_batch, pace_ms: LIMITS.statement_pace_ms, key: ({ id }) => id },
-);
-
-/** State and version of a document, for a decision that needs no payload. */
-export async function findDocumentState(
-  sql: Sql,
-  id: DocumentId,
-): Promise<{ readonly status: OutboundState; readonly version: number; readonly attempts: number } | undefined> {
-  const [row] = await sql<{ readonly status: OutboundState; readonly version: number; readonly attempts: number }[]>`
-    select status, version, attempts from document where id = ${id}`;
-  return row;
-}
 
 /** The whole record of one document of a firm. @source spec/rulings.md, section 5, Status record */
 export interface DocumentRecord {

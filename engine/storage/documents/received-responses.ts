@@ -376,7 +376,7 @@ export interface StatusContent {
 export async function applyStatus(
   sql: Sql,
   settled: { readonly status: string; readonly outcome: StatusOutcome; readonly content: StatusContent },
-  move: Pick<MoveRow, "id" | "version" | "status" | "trigger" | "detail" | "now" | "events" | "changes">,
+  move: MoveRow,
 ): Promise<boolean> {
   const { status, outcome, content } = settled;
   const rows = await sql`

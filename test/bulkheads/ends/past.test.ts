@@ -8,7 +8,7 @@ import { CANCELLED_IN_BOX } from "../../../engine/documents/box/operate.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { claimDocuments } from "../../../engine/storage/documents/attempts.js";
-import { censusOfDocuments, acceptDocuments, applyMove } from "../../../engine/storage/documents/documents.js";
+import { censusOfDocuments, acceptDocuments } from "../../../engine/storage/documents/documents.js";
 import { listFirmsByName, listFirmsByNumber } from "../../../engine/storage/operators/firms.js";
 import { findIntegratorSheet } from "../../../engine/storage/operators/integrators.js";
 import { listScopedKeys } from "../../../engine/storage/operators/keys.js";
@@ -17,6 +17,7 @@ import { addPast } from "../../../bench/scale/past.js";
 import { costsOfPast, OWN_ROWS, rowsReadBy } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+import { applyMove } from "../../support/documents/moves.js";
 
 test("a scrape, the inbox, a status, an acceptance and a sweep read no more rows among 12,000 of everything than among 200", async () => {
   const { few, many } = await costsOfPast(200, 12_000);
@@ -133,7 +134,7 @@ test("documents are counted by their state wherever they move, by many transacti
       if (document === undefined) throw new Error("no such document");
       return applyMove(pool, {
         ...{ id: document.id, version, status, trigger: "receipt_confirmed" as const, detail: undefined },
-        ...{ now: systemClock.now(), nextAttemptAt: undefined, events: [], attempt: undefined, changes: {} },
+        ...{ now: systemClock.now(), events: [], changes: {} },
       });
     };
     await Promise.all(documents.map((_, index) => move(index, 1, index < 30 ? "delivered" : "send_failed")));
@@ -157,7 +158,7 @@ test("documents are counted by their state wherever they move, by many transacti
           detail: undefined,
           changes: { statusReason },
         },
-        ...{ now: systemClock.now(), nextAttemptAt: undefined, events: [], attempt: undefined },
+        ...{ now: systemClock.now(), events: [] },
       });
     const cancelled = async () => (await censusOfDocuments(db.sql, systemClock.now())).states.get("cancelled");
     expect([await cancelled(), (await counted()).send_failed]).toEqual([2, 10]);

@@ -11,7 +11,7 @@ import type { OutboundTrigger, TimelineKind } from "../../../engine/lifecycle/do
 import type { ResponseCode } from "../../../engine/lifecycle/response.js";
 import type { MlsCode } from "../../../engine/peppol/responses/mls.js";
 import { takeAttempt } from "../../../engine/storage/documents/attempts.js";
-import { findDocumentState, listDocumentEvents } from "../../../engine/storage/documents/documents.js";
+import { listDocumentEvents } from "../../../engine/storage/documents/documents.js";
 import { findOperatorDocument } from "../../../engine/storage/documents/operations.js";
 import { applyStatus, findDueStatuses, settleStatus } from "../../../engine/storage/documents/received-responses.js";
 import type { StatusKind, StatusOutcome } from "../../../engine/storage/documents/received-responses.js";
@@ -25,6 +25,7 @@ import { rowsReadBy } from "../../support/database/past.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { seedFirm } from "../../support/database/seed.js";
+import { findDocumentState } from "../../support/documents/moves.js";
 import {
   pass,
   mlsExchange,

@@ -7,7 +7,6 @@ import { systemClock } from "../../../engine/base/clock.js";
 import { createAcceptBatches } from "../../../engine/storage/documents/accept-batches.js";
 import {
   acceptDocuments,
-  applyMove,
   findDocument,
   findPrecedent,
   listDocumentEvents,
@@ -18,6 +17,7 @@ import { eventually } from "../../support/eventually.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+import { applyMove } from "../../support/documents/moves.js";
 import { openTransaction } from "../../support/database/transactions.js";
 
 let db: TestDatabase;
@@ -389,7 +389,6 @@ describe("attempts and moves", () => {
       now: 0,
       nextAttemptAt: now,
       events: [],
-      attempt: undefined,
       changes: {},
     });
     const times = (await findDocument(db.sql, firmId, id))?.history.map((entry) => entry.timestamp) ?? [];

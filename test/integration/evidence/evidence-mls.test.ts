@@ -14,7 +14,7 @@ import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifier
 import { buildMls } from "../../../engine/peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../../engine/peppol/responses/mls.js";
 import type { MlsIssue } from "../../../engine/peppol/responses/mls.js";
-import { acceptDocuments, findDocumentState } from "../../../engine/storage/documents/documents.js";
+import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
 import { endServiceAttempt, takeServiceMessages } from "../../../engine/storage/documents/service-messages.js";
 import { endDuty } from "../../../engine/storage/documents/duties.js";
@@ -27,6 +27,7 @@ import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
 import { inlineReader } from "../../support/as4/responses.js";
 import { newDocumentRow, seedFirm } from "../../support/database/seed.js";
+import { findDocumentState } from "../../support/documents/moves.js";
 
 const US = "0245:1010101010" as ParticipantId;
 const PEER = "0245:2020202020" as ParticipantId;

@@ -8,11 +8,12 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../../engine/base/clock.js";
 import { newId } from "../../../engine/base/ids.js";
 import type { DocumentId } from "../../../engine/base/ids.js";
-import { acceptDocuments, applyMove } from "../../../engine/storage/documents/documents.js";
+import { acceptDocuments } from "../../../engine/storage/documents/documents.js";
 import { boxWorld } from "../../support/worlds/box-world.js";
 import type { BoxWorld } from "../../support/worlds/box-world.js";
 import { eventually } from "../../support/eventually.js";
 import { newDocumentRow } from "../../support/database/seed.js";
+import { applyMove } from "../../support/documents/moves.js";
 import { openTransaction } from "../../support/database/transactions.js";
 
 /**
@@ -63,7 +64,7 @@ const hold = async (id: string) => {
 const move = (id: DocumentId, kind: "document.sent") =>
   applyMove(world.db.sql, {
     ...{ id, version: 1, status: "sent", trigger: "transmitted", detail: undefined, now: systemClock.now() },
-    ...{ nextAttemptAt: undefined, attempt: undefined, changes: {} },
+    changes: {},
     events: [{ id: newId(systemClock), kind }],
   });
 

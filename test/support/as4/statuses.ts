@@ -32,13 +32,7 @@ import {
 } from "../../../engine/peppol/responses/invoice-response.js";
 import type { ResponseCode } from "../../../engine/lifecycle/response.js";
 import type { EnvelopeFacts, InboundExchange, Receive, Transport } from "../../../engine/peppol/transport.js";
-import {
-  acceptDocuments,
-  applyMove,
-  findDocument,
-  findDocumentState,
-  listDocumentEvents,
-} from "../../../engine/storage/documents/documents.js";
+import { acceptDocuments, findDocument, listDocumentEvents } from "../../../engine/storage/documents/documents.js";
 import type { NewDocument } from "../../../engine/storage/documents/documents.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
 import type { Sql } from "../../../engine/storage/sql.js";
@@ -48,6 +42,7 @@ import type { TestDatabase } from "../database/postgres.js";
 import { inlineReader } from "./responses.js";
 import { recipientFound } from "../../../engine/peppol/discovery/acceptance.js";
 import { newDocumentRow } from "../database/seed.js";
+import { applyMove, findDocumentState } from "../documents/moves.js";
 
 export const OWN: Provider = provider("PSK000001", "SK");
 /** The other provider, and one that has nothing to do with our documents. */
@@ -187,7 +182,6 @@ export function statusBench(
         detail: undefined,
         now: clock.now(),
         nextAttemptAt: clock.now() + 60_000,
-        attempt: undefined,
         changes: {},
         events: move.emits.map((kind) => ({ id: newId(clock), kind })),
       });

@@ -308,7 +308,6 @@ test("every part of the law is at work: the turns reach statements of each aggre
   const leading = carriers(declared, functions);
   for (const statement of [
     "documents/attempts.ts#endAttempt",
-    "documents/documents.ts#applyMove",
     "documents/received-responses.ts#applyStatus",
     "documents/received.ts#storeBusiness",
     "documents/service-messages.ts#endServiceAttempt",
@@ -338,10 +337,10 @@ test.each<[string, (readonly [string, string])[], string[]]>([
     [
       [
         "gateway/routes/x.ts",
-        'import { applyMove } from "../../engine/storage/documents/documents.js"; export const x = () => applyMove();',
+        'import { endAttempt } from "../../engine/storage/documents/attempts.js"; export const x = () => endAttempt();',
       ],
     ],
-    ["gateway/routes/x.ts: engine/storage/documents/documents.ts#applyMove"],
+    ["gateway/routes/x.ts: engine/storage/documents/attempts.ts#endAttempt"],
   ],
   [
     "a loop of the engine that writes, once something starts it",
@@ -382,7 +381,7 @@ test.each<[string, (readonly [string, string])[], string[]]>([
     [
       [
         "gateway/x.ts",
-        'import { type applyMove, findDocument } from "../engine/storage/documents/documents.js"; export type X = typeof applyMove; findDocument();',
+        'import { type acceptDocuments, findDocument } from "../engine/storage/documents/documents.js"; export type X = typeof acceptDocuments; findDocument();',
       ],
     ],
     [],

@@ -12,15 +12,9 @@ import {
   outboundMove,
 } from "../../../../engine/lifecycle/document.js";
 import type { OutboundState } from "../../../../engine/lifecycle/document.js";
-import {
-  BOX_STATE_OF_DOCUMENT,
-  BOX_STATES,
-  BOX_TRIGGERS,
-  boxLifecycle,
-  boxMove,
-} from "../../../../engine/lifecycle/box.js";
+import { BOX_STATES, BOX_TRIGGERS, boxLifecycle, boxMove } from "../../../../engine/lifecycle/box.js";
 import type { BoxState, BoxTrigger } from "../../../../engine/lifecycle/box.js";
-import { isFinal, mermaid, moveOf } from "../../../../engine/lifecycle/machine.js";
+import { mermaid, moveOf } from "../../../../engine/lifecycle/machine.js";
 import {
   INBOUND_STATES,
   INBOUND_TRIGGERS,
@@ -63,6 +57,11 @@ const RULINGS: readonly [
   ["delivered", "invoice_response", "delivered", ["document.response_received"]],
 ];
 
+/** What no row of the rulings leaves. */
+const FINAL: ReadonlySet<OutboundState> = new Set(
+  OUTBOUND_STATES.filter((state) => RULINGS.every(([from, , to]) => from !== state || to === state)),
+);
+
 describe("outbound lifecycle", () => {
   test.each(RULINGS)("a document that is %s and meets %s becomes %s, telling %j", (from, trigger, to, events) => {
     expect(outboundMove(from, trigger)).toEqual({ to, emits: events });
@@ -84,7 +83,7 @@ describe("outbound lifecycle", () => {
         let state: OutboundState = "queued";
         for (const trigger of arrivals) {
           const next: OutboundState = outboundMove(state, trigger)?.to ?? state;
-          if (isFinal(outboundLifecycle, state)) expect(next).toBe(state);
+          if (FINAL.has(state)) expect(next).toBe(state);
           state = next;
         }
       }),
@@ -252,11 +251,6 @@ describe("the life of a Box item", () => {
   test("a dispatch ends in sent, retrying, failed or needs_repair", () => {
     const ends = BOX_TRIGGERS.flatMap((trigger) => boxMove("sending", trigger)?.to ?? []);
     expect(ends.filter((to) => to !== "sending").sort()).toEqual(["failed", "needs_repair", "retrying", "sent"]);
-  });
-
-  test("what a document has become is a state that a dispatch or its end leads to", () => {
-    const reached = new Set(BOX_TRIGGERS.flatMap((trigger) => boxMove("sending", trigger)?.to ?? []));
-    expect(Object.values(BOX_STATE_OF_DOCUMENT).filter((state) => !reached.has(state))).toEqual([]);
   });
 
   test("cancelled, expired and received items are never sent", () => {
