@@ -246,6 +246,12 @@ interface RowBase {
    * @default false
    */
   readonly showsDocument?: boolean;
+  /**
+   * Whether the answer can list so much that making it holds others up: of one key few are made at once, and the next
+   * waits for its turn.
+   * @default false
+   */
+  readonly showsMany?: boolean;
   /** Row of RATES. @default no limit */
   readonly rate?: RateName;
   /** Refusals that the handler throws; those of the pipeline follow from the columns. */

@@ -9,6 +9,7 @@ import { LIMITS } from "../../engine/base/limits.js";
 import type { Taken } from "../../engine/base/memory/octets.js";
 import { Body } from "./body.js";
 import type { HeaderList } from "./headers.js";
+import type { Place } from "./lines.js";
 import type { Load, ServerLimits } from "./load.js";
 import type { BodyOctets, Entry, Sharer } from "./shares.js";
 
@@ -55,7 +56,7 @@ export type ServerFault =
  */
 export const keepAlive = `timeout=${LIMITS.connection_reusable_ms / 1000}`;
 
-/** Where a request takes room for an answer as large as a document, before it makes one. */
+/** Where a request waits for its turn to make an answer that is large, or takes long to make. */
 export interface AnswerRoom {
   /**
    * Waits for room behind those who came before; it is given back when the answer has left.
@@ -63,6 +64,12 @@ export interface AnswerRoom {
    * @throws Refusal TEMPORARY when too many wait, or nobody waits for the answer any more
    */
   take(bytes: number): Promise<void>;
+  /**
+   * Waits for a place among the long answers of its key, behind those that were asked for before; it is given back when
+   * the answer is made. Asked once a request.
+   * @throws Refusal TEMPORARY when nobody waits for the answer any more
+   */
+  line(): Promise<void>;
   /** Counts what is kept of the body for whoever is believed by now. @returns whether he may hold it */
   ownBody(): boolean;
 }
@@ -146,8 +153,10 @@ export abstract class Conversation implements AnswerRoom {
   #isLeaving = false;
   /** Room for the answer. */
   #taken: Taken | undefined;
-  /** Somebody waits for that room. */
-  #awaitsRoom: AbortController | undefined;
+  /** Where the answer is made, when it takes long. */
+  #place: Place | undefined;
+  /** Somebody waits for that room or that place. */
+  #awaitsTurn: AbortController | undefined;
   /** Since when the answer leaves in pieces. */
   #writingSince: number | undefined;
   #written = 0;
@@ -321,6 +330,7 @@ export abstract class Conversation implements AnswerRoom {
    */
   #workEnds(): void {
     this.#isWorkedOn = false;
+    this.#place?.giveBack();
     if (!this.#answered) return;
     this.#giveBackBody();
     if (this.#gone) this.#giveBack();
@@ -328,13 +338,21 @@ export abstract class Conversation implements AnswerRoom {
 
   async take(bytes: number): Promise<void> {
     if (this.#answered) throw temporary();
-    this.#awaitsRoom = new AbortController();
-    const taken = await this.load.responses.take(bytes, this.#request.holder, this.#awaitsRoom.signal);
+    const { signal } = (this.#awaitsTurn ??= new AbortController());
+    const taken = await this.load.responses.take(bytes, this.#request.holder, signal);
     if (this.#answered) {
       taken.giveBack();
       throw temporary();
     }
     this.#taken = taken;
+  }
+
+  async line(): Promise<void> {
+    if (this.#answered) throw temporary();
+    const { signal } = (this.#awaitsTurn ??= new AbortController());
+    // Whoever is let in and answered meanwhile gives it back as soon as his work has ended, which is at once.
+    this.#place = await this.load.longAnswers.take(this.#request.holder, signal);
+    if (this.#answered) throw temporary();
   }
 
   ownBody(): boolean {
@@ -464,7 +482,7 @@ export abstract class Conversation implements AnswerRoom {
     this.#answered = true;
     this.#body = undefined;
     this.load.waiting.delete(this);
-    this.#awaitsRoom?.abort();
+    this.#awaitsTurn?.abort();
     if (!this.#isWorkedOn) this.#giveBackBody();
   }
 

@@ -4,6 +4,7 @@ import { createOctets } from "../../engine/base/memory/octets.js";
 import type { Octets } from "../../engine/base/memory/octets.js";
 import { smallRequest } from "../../engine/base/memory/turns.js";
 import { within } from "../../engine/base/waiting/wake.js";
+import { Lines } from "./lines.js";
 import { BodyShares, RequestShares } from "./shares.js";
 
 /** A request as its listener sees it: one that may miss a deadline. */
@@ -26,6 +27,7 @@ export interface ServerLimits {
   readonly responses_bytes_max: number;
   readonly responses_waiting_max: number;
   readonly drain_timeout_ms: number;
+  readonly long_answers_per_key: number;
 }
 
 /** What all requests of a listener share: the limits, what is under way, and whether it is shutting down. */
@@ -41,6 +43,8 @@ export class Load {
   readonly takesChunks: boolean;
   /** Answers that are made or leave in pieces. */
   readonly responses: Octets;
+  /** Answers that list much, while they are made. */
+  readonly longAnswers: Lines;
   /** True once the listener shuts down: from then on every answer closes its connection. */
   draining = false;
   /** Requests whose body or answer is awaited, or whose answer leaves in pieces. Only these can miss a deadline. */
@@ -58,6 +62,7 @@ export class Load {
     this.monotonic = monotonic;
     this.takesChunks = takesChunks;
     this.responses = createOctets(limits.responses_bytes_max, limits.responses_waiting_max, LIMITS.response_key_share);
+    this.longAnswers = new Lines(limits.long_answers_per_key);
   }
 
   /** A request is answered shortly: from now on it waits for its client alone, and nobody waits for it. */

@@ -86,6 +86,7 @@ function planOf(row: Route): Plan {
   const isEarly = ({ needs }: Step, at: number): boolean => needs === "head" && (gate === -1 || at < gate);
   const head = steps.filter(isEarly);
   const body = steps.filter((step, at) => !isEarly(step, at));
+  const ends = head.filter((step) => step.ends === true);
   return {
     row,
     family: row.family,
@@ -94,7 +95,8 @@ function planOf(row: Route): Plan {
     share: shareOf(row),
     head,
     body,
-    lateBody: [...head.filter(({ ends }) => ends === true), ...body],
+    ends,
+    lateBody: [...ends, ...body],
   };
 }
 
@@ -127,5 +129,6 @@ const refusingPlan = (family: Family, refusal: Refusal): Plan => ({
     },
   ],
   body: [],
+  ends: [],
   lateBody: [],
 });

@@ -35,6 +35,11 @@ export interface SteppedRequest extends AnyRequest, Found {
    * @throws Refusal TEMPORARY
    */
   roomForAnswer(bytes: number): Promise<void>;
+  /**
+   * Waits for a place among the long answers of its key; once a request.
+   * @throws Refusal TEMPORARY
+   */
+  lineForAnswer(): Promise<void>;
   /** The body as its content type says. @throws Refusal when it cannot be read */
   decoded(): unknown;
   /** Decodes a large body in slices, for `decoded`; undefined for any other. @throws Refusal when it cannot be read */
@@ -74,6 +79,8 @@ export interface Plan {
   readonly share: ShareName;
   readonly head: readonly Step[];
   readonly body: readonly Step[];
+  /** Those of the head that are asked again of who had to wait. */
+  readonly ends: readonly Step[];
   /** The same behind those steps of the head that are asked again: for a body that was long in coming. */
   readonly lateBody: readonly Step[];
 }

@@ -212,6 +212,14 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     return this.#room?.take(bytes) ?? Promise.resolve();
   }
 
+  async lineForAnswer(): Promise<void> {
+    const { clock } = this.ports;
+    const since = clock.monotonic();
+    await this.#room?.line();
+    // A line may be long, and whose rights have ended meanwhile is shown nothing.
+    if (clock.monotonic() - since > LIMITS.authority_believed_ms) await this.#run(this.#plan.ends);
+  }
+
   begin(room?: AnswerRoom): Outgoing | undefined | Promise<Outgoing | undefined> {
     this.#room = room;
     try {

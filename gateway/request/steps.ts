@@ -177,6 +177,13 @@ export const STEPS: readonly Step[] = [
     run: body,
   },
   {
+    name: "line of the key's long answers",
+    needs: "body",
+    applies: (row) => row.showsMany === true,
+    refuses: [],
+    run: lineForAnswer,
+  },
+  {
     name: "room for the answer",
     needs: "body",
     applies: (row) => row.showsDocument === true,
@@ -429,6 +436,11 @@ function judgeBody(request: SteppedRequest, row: Route): void {
   const parsed = schema.safeParse(decoded, { reportInput: true });
   if (!parsed.success) throw new Refusal("REQUEST_INVALID", detailsOfIssues(parsed.error.issues, "body"));
   request.learn({ body: parsed.data });
+}
+
+/** A page of hundreds takes as long to make as a hundred answers of others: one key makes few of them at once. */
+function lineForAnswer(request: SteppedRequest): Promise<void> {
+  return request.lineForAnswer();
 }
 
 /** A document of 20 MB is many times as much while it is read: before anything is read, there is room for it. */

@@ -112,6 +112,10 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "whoever has no connection left is told how many are needed",
   },
   {
+    holds: LIMITS.long_answers_per_key < LIMITS.db_connections / 4,
+    because: "a key whose long pages wait for the database leaves connections to all others",
+  },
+  {
     holds: LIMITS.db_lock_timeout_ms < LIMITS.db_statement_timeout_ms,
     because: "a lock wait is told apart from a slow statement",
   },

@@ -87,6 +87,11 @@ export const REQUEST_LIMITS = {
   responses_waiting_max: 1_024,
   /** Of these octets, and of those who wait, one key holds this much, or one address where no key is shown. Ours. */
   response_key_share: 1 / 4,
+  /**
+   * Answers of rows that list much (`showsMany`) that one key, or one address where no key is shown, makes at once: one
+   * waits for the database while another is made. Ours.
+   */
+  long_answers_per_key: 2,
   /** Answers to HEAD that leave their connection open, a second, on a listener of uWebSockets.js. Ours. */
   head_answers_open_per_s: 16,
   /**

@@ -49,6 +49,8 @@ interface Provocation {
   readonly after?: readonly string[];
 }
 
+/** Whoever asks for room has it. */
+const ROOM = { take: () => Promise.resolve(), line: () => Promise.resolve(), ownBody: () => true };
 const refusing = (reason: ErrorName) => () => {
   throw new Refusal(reason);
 };
@@ -155,6 +157,7 @@ const PROVOCATIONS: Readonly<Record<string, Partial<Record<ErrorName, Provocatio
     REQUEST_INVALID: { row: json, headers: JSON_HEADERS, body: "{}" },
   },
   "bytes of the body": {},
+  "line of the key's long answers": {},
   "room for the answer": {},
 };
 
@@ -291,7 +294,7 @@ describe("a body that was long in coming", () => {
     const named = row.context.startsWith("customer") ? {} : NAMED;
     const head = headOf({ row, query, headers: { ...JSON_HEADERS, ...named, authorization: "Bearer good" } });
     const request = createPipeline({ rows: [counted], ports: changing })(head);
-    expect(await request.begin({ take: () => Promise.resolve(), ownBody: () => true })).toBeUndefined();
+    expect(await request.begin(ROOM)).toBeUndefined();
     Object.assign(asked, ends);
     clock.advance(ms);
     const { status } = await request.finish(Buffer.from('{"name":"a","customerRef":"a"}'));
@@ -318,7 +321,7 @@ describe("a body that was long in coming", () => {
     const head = headOf({ row: json, headers: { ...JSON_HEADERS, authorization: "Bearer good" } });
     const request = createPipeline({ rows: [json], ports })(head);
     const startedAt = clock.now();
-    await request.begin({ take: () => Promise.resolve(), ownBody: () => true });
+    await request.begin(ROOM);
     clock.advance(LIMITS.authority_believed_ms + 1);
     await request.finish(Buffer.from('{"name":"a"}'));
     expect(asked).toEqual([startedAt, startedAt + LIMITS.authority_believed_ms + 1]);
@@ -340,7 +343,7 @@ describe("a body that was long in coming", () => {
     });
     const head = headOf({ row: customer, query: "customerRef=a", headers: { authorization: "Bearer good" } });
     const request = createPipeline({ rows: [customer], ports })(head);
-    const begun = request.begin({ take: () => Promise.resolve(), ownBody: () => true });
+    const begun = request.begin(ROOM);
     const { status } = await request.finish(Buffer.alloc(0));
     expect(await begun).toBeUndefined();
     expect({ status, asked }).toEqual({ status: 200, asked: 1 });
