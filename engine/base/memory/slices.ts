@@ -1,6 +1,6 @@
 /**
- * Work on many octets in slices: each has a turn of the event loop in which no other is worked on, and no caller waits
- * for a whole payload.
+ * Work on many octets, or for a long list, in slices: each has a turn of the event loop in which no other is worked on,
+ * and no caller waits for a whole payload.
  */
 import { createHash } from "node:crypto";
 import type { Hash } from "node:crypto";
@@ -15,6 +15,20 @@ export async function inSlices(bytes: Uint8Array, work: (slice: Uint8Array) => v
     if (isLarge) await ownTurn();
     work(bytes.subarray(from, from + LIMITS.payload_slice_bytes));
   }
+}
+
+/**
+ * What `make` makes of each, in order. Of a long list so many are made in a turn, in which no other slice is worked on;
+ * of a short one all at once.
+ */
+export async function mapInSlices<Item, Made>(items: readonly Item[], make: (item: Item) => Made): Promise<Made[]> {
+  const isLong = items.length > LIMITS.listed_slice_items;
+  const made: Made[] = [];
+  for (const [at, item] of items.entries()) {
+    if (isLong && at % LIMITS.listed_slice_items === 0) await ownTurn();
+    made.push(make(item));
+  }
+  return made;
 }
 
 /** The UTF-8 octets of a text. One of 20 MB at once is a turn of 20 ms. */

@@ -140,8 +140,11 @@ const KINDS: Readonly<Record<FeedKind, KindRow>> = {
 };
 
 /** Members that an envelope has only where the document has them. */
-const present = (members: EventData): EventData =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
+function present(members: EventData): EventData {
+  const shown: Record<string, EventData[string]> = {};
+  for (const [name, value] of Object.entries(members)) if (value !== null) shown[name] = value;
+  return shown;
+}
 
 /** What an event that happened says. */
 function dataOf(row: Told): EventData {

@@ -6,6 +6,7 @@ import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
 import type { FirmId } from "../../base/ids.js";
+import { mapInSlices } from "../../base/memory/slices.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
 import { confirmEvents, confirmEventsOfAll, listPending, listPendingOfAll } from "../../storage/events/pulls.js";
 import type { PendingPage, PullPartner } from "../../storage/events/pulls.js";
@@ -32,8 +33,8 @@ export interface PulledEvents {
   readonly has_more: boolean;
 }
 
-const pulled = ({ rows, hasMore }: PendingPage): PulledEvents => ({
-  events: rows.map((row) => ({
+const pulled = async ({ rows, hasMore }: PendingPage): Promise<PulledEvents> => ({
+  events: await mapInSlices(rows, (row) => ({
     event_id: row.eventId,
     firm_id: row.firmId,
     event: row.event,

@@ -8,7 +8,7 @@ import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
 import type { FeedPlace } from "../events/feed.js";
-import { shownRows } from "../keyring/facts.js";
+import { shownList, shownRows } from "../keyring/facts.js";
 import type { ShownFacts, WithFacts } from "../keyring/facts.js";
 import type { Sql } from "../sql.js";
 import { markingShown } from "./received.js";
@@ -221,7 +221,7 @@ export async function pullReceived(sql: Sql, query: ReceivedPullQuery): Promise<
       ) as q join received_document as r on r.id = q.row_id join firm as f on f.id = r.firm_id
     ), marked as (${marking(sql, shownAt)})
     select * from listed order by transaction_id, place`;
-  return shownRows(sql, rows);
+  return shownList(sql, rows);
 }
 
 /** What a list does not show yet, though it was committed before the list was read. */

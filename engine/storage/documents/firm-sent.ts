@@ -7,7 +7,7 @@ import type { RecordedOutcome } from "../../lifecycle/attempt.js";
 import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import type { FeedPlace } from "../events/feed.js";
-import { shownRows } from "../keyring/facts.js";
+import { shownList, shownRows } from "../keyring/facts.js";
 import { withWords } from "../keyring/words.js";
 import type { ShownFacts, WithFacts } from "../keyring/facts.js";
 import { joinPieces, pieceColumns, pieceJoin } from "../payloads/pieces.js";
@@ -138,7 +138,7 @@ export const pullSent = async (sql: Sql, query: SentPullQuery): Promise<(FirmSen
       and (${responseStatus}::text is null or d.invoice_response_status = ${responseStatus}::text)
       and (${receiverKey}::text is null or d.receiver_key = ${receiverKey}::text)
     order by e.transaction_id, e.position limit ${limit + 1}`;
-  return shownRows(sql, rows);
+  return shownList(sql, rows);
 };
 
 /** One thing that happened to a document that the firm sent. */

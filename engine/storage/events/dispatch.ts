@@ -5,7 +5,7 @@ import type { ConnectorEventType } from "../../lifecycle/connector.js";
 import type { OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
 import { batched, inOrder } from "../batched.js";
-import { shownFacts } from "../keyring/facts.js";
+import { shownFacts, withShown } from "../keyring/facts.js";
 import type { ShownFacts } from "../keyring/facts.js";
 import { openedWords } from "../keyring/words.js";
 import type { Json, Sql } from "../sql.js";
@@ -95,11 +95,17 @@ type Stored = Pick<MessageRow, "documentId" | "eventId" | "detail" | "meta"> & {
 
 /**
  * A row of messageColumns with what its document's facts and its words say.
+ * @param shown  what the facts of its document show, where several rows are of one
  * @throws Refusal TEMPORARY while the key that they need is away
  */
-export function messageOf<Row extends Stored>(sql: Sql, row: Row): Row & MessageFacts {
-  const { total: amount, ...shown } = shownFacts(sql, row.documentId, row.facts);
-  return { ...row, facts: undefined, ...shown, amount, ...openedWords(sql, row.eventId, row) };
+export function messageOf<Row extends Stored>(
+  sql: Sql,
+  row: Row,
+  shown: ShownFacts = shownFacts(sql, row.documentId, row.facts),
+): Row & MessageFacts {
+  const { number, issueDate, dueDate, currency, total: amount } = shown;
+  const { detail, meta } = openedWords(sql, row.eventId, row);
+  return withShown(row, { number, issueDate, dueDate, currency, amount, detail, meta });
 }
 
 /** Events whose document was received. */
@@ -175,10 +181,10 @@ export type StoredClaim<Row extends ClaimedDelivery> = StoredMessage<Row> & Stor
 export const claimOf = <Row extends Stored & StoredAnswer>(
   sql: Sql,
   row: Row,
-): Row & MessageFacts & Pick<Claim, "answer"> => ({
-  ...messageOf(sql, row),
-  answer: openedAnswer(sql, row.storedAnswer),
-});
+): Row & MessageFacts & Pick<Claim, "answer"> => {
+  const answer = openedAnswer(sql, row.storedAnswer);
+  return Object.assign(messageOf(sql, row), { answer });
+};
 
 /**
  * Takes due deliveries under lease: of each endpoint as many as it has places, the oldest first, one of each endpoint

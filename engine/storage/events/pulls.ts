@@ -4,7 +4,9 @@ import type { Instant } from "../../base/clock.js";
 import { temporary } from "../../base/errors.js";
 import type { FirmId, IntegratorId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import { mapInSlices } from "../../base/memory/slices.js";
 import type { FeedKind } from "../../lifecycle/feed.js";
+import { shownOnce } from "../keyring/facts.js";
 import type { Sql } from "../sql.js";
 import { messageColumns, messageJoins, messageOf } from "./dispatch.js";
 import type { MessageRow, StoredMessage } from "./dispatch.js";
@@ -28,17 +30,21 @@ export interface PendingPage {
  * What opens of a page. What stands behind an event of its document that does not open is left out, too: whoever pulls
  * takes the last event of a document for its state. All of it comes at a later pull.
  */
-function openedInOrder<Row extends StoredMessage<MessageRow>>(sql: Sql, rows: readonly Row[]) {
+async function openedInOrder<Row extends StoredMessage<MessageRow>>(sql: Sql, rows: readonly Row[]) {
+  // Bounded by the rows of a page.
   const held = new Set<string>();
+  // Bounded by the rows of a page.
   const away = new Set<FirmId>();
-  const opened = rows.flatMap((row) => {
-    const message = held.has(row.documentId) ? undefined : unlessAway(() => messageOf(sql, row));
-    if (message !== undefined) return [message];
+  const shown = shownOnce(sql);
+  const messages = await mapInSlices(rows, (row) => {
+    const open = () => messageOf(sql, row, shown(row.documentId, row.facts));
+    const message = held.has(row.documentId) ? undefined : unlessAway(open);
+    if (message !== undefined) return message;
     held.add(row.documentId);
     away.add(row.firmId);
-    return [];
+    return undefined;
   });
-  return { opened, away };
+  return { opened: messages.filter((message) => message !== undefined), away };
 }
 
 const pageOf = (opened: readonly MessageRow[], limit: number, isFull: boolean): PendingPage => ({
@@ -65,7 +71,7 @@ export async function listPending(
     select ${messageColumns(sql)} from page join webhook_delivery as d on d.id = page.id
     ${messageJoins(sql)}
     order by page.place`;
-  const { opened } = openedInOrder(sql, rows);
+  const { opened } = await openedInOrder(sql, rows);
   if (opened.length === 0 && rows.length > 0) throw temporary();
   return pageOf(opened, limit, rows.length > limit);
 }
@@ -128,7 +134,7 @@ export async function listPendingOfAll(sql: Sql, partner: PullPartner, query: Pu
   for (let look = 1; ; look += 1) {
     const limit = query.limit + 1 - found.length;
     const rows = await readOfAll(sql, partner, { ...query, limit }, { after, without: [...without] });
-    const { opened, away } = openedInOrder(sql, rows);
+    const { opened, away } = await openedInOrder(sql, rows);
     found.push(...opened);
     const isFull = rows.length === limit;
     if (away.size === 0 || !isFull || look === LIMITS.webhook_pull_looks_max) return pageOf(found, query.limit, isFull);

@@ -6,6 +6,7 @@
 import { BoundedMap } from "../../base/bounded.js";
 import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
+import { mapInSlices } from "../../base/memory/slices.js";
 import { FIRM_KEY_PREFIX, KeyMissing } from "../sealer.js";
 import type { Sealer } from "../sealer.js";
 import type { Json, Sql } from "../sql.js";
@@ -21,7 +22,6 @@ const SEALED_FACTS = [
   "orderReference",
   "precedingInvoiceIds",
 ] as const;
-const SEALED_NAMES: ReadonlySet<string> = new Set(SEALED_FACTS);
 const LEAVES_NOTHING: ReadonlySet<string> = new Set(["payableAmount"] satisfies (typeof SEALED_FACTS)[number][]);
 
 /** Whose facts they are: a document by its id, and who sent it. */
@@ -72,6 +72,12 @@ function unlessGone<T>(open: () => T): T | undefined {
   }
 }
 
+/** The members that are sealed; none of them where the firm was erased. @throws Error as openFacts does */
+function secretOf(sealer: Sealer, keyId: string, sealed: string, id: string): Facts {
+  const opened = unlessGone(() => sealer.open(keyId, Buffer.from(sealed, "base64"), contextOf(id)).toString());
+  return factsIn(opened === undefined ? undefined : JSON.parse(opened));
+}
+
 /**
  * The facts of a document as they were before they were sealed.
  * @param facts  as they are stored; what was stored before facts were sealed is given back as it is; those of an erased
@@ -81,8 +87,7 @@ function unlessGone<T>(open: () => T): T | undefined {
 export function openFacts(sealer: Sealer, id: string, facts: unknown): Facts {
   const { keyId, sealed, ...stored } = factsIn(facts);
   if (typeof keyId !== "string" || typeof sealed !== "string") return stored;
-  const opened = unlessGone(() => sealer.open(keyId, Buffer.from(sealed, "base64"), contextOf(id)).toString());
-  const secret = factsIn(opened === undefined ? undefined : JSON.parse(opened));
+  const secret = secretOf(sealer, keyId, sealed, id);
   return { ...stored, ...Object.fromEntries(SEALED_FACTS.map((name) => [name, secret[name]])) };
 }
 
@@ -182,26 +187,39 @@ export interface ShownFacts {
 
 const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
-/** Facts without what is sealed, or lies digested in its place. */
-const withoutSecret = (facts: Facts): Facts =>
-  Object.fromEntries(Object.entries(facts).filter(([name]) => !SEALED_NAMES.has(name)));
+const NO_FACTS: Facts = {};
 
 /**
  * What is shown of stored facts; where the sealed ones do not open, those beside them.
  * @throws Error when they are sealed and the pool knows no sealer
  */
 export function shownFacts(sql: Sql, id: string, stored: unknown): ShownFacts {
-  const found = factsIn(stored);
-  const facts =
-    found["sealed"] === undefined
-      ? found
-      : openedOr(sql, id, (sealer) => openFacts(sealer, id, found), withoutSecret(found));
+  const facts = factsIn(stored);
+  const { keyId, sealed } = facts;
+  const secret =
+    typeof keyId === "string" && typeof sealed === "string"
+      ? openedOr(sql, id, (sealer) => secretOf(sealer, keyId, sealed, id), NO_FACTS)
+      : facts;
   return {
-    number: textOf(facts["documentNumber"]),
+    number: textOf(secret["documentNumber"]),
     issueDate: textOf(facts["issueDate"]),
     dueDate: textOf(facts["dueDate"]),
     currency: textOf(facts["currency"]),
-    total: textOf(facts["payableAmount"]),
+    total: textOf(secret["payableAmount"]),
+  };
+}
+
+/** As shownFacts, for rows of which many are of one document: what stands in them alike is opened once. */
+export function shownOnce(sql: Sql): (id: string, stored: unknown) => ShownFacts {
+  // Bounded by the rows of a page.
+  const known = new Map<string, { readonly sealed: unknown; readonly shown: ShownFacts }>();
+  return (id, stored) => {
+    const { sealed } = factsIn(stored);
+    const before = known.get(id);
+    if (before !== undefined && before.sealed === sealed) return before.shown;
+    const shown = shownFacts(sql, id, stored);
+    known.set(id, { sealed, shown });
+    return shown;
   };
 }
 
@@ -210,20 +228,32 @@ export type WithFacts<Row, Shown extends keyof ShownFacts = keyof ShownFacts> = 
   readonly facts: unknown;
 };
 
+/**
+ * Puts what is shown into a row of a statement, which nobody else has, in the place of its facts. Of more than sixteen
+ * columns postgres.js makes a row that V8 keeps as a dictionary: a copy of it takes as long as opening its facts.
+ */
+export const withShown = <Row extends { readonly facts: unknown }, Shown extends object>(
+  row: Row,
+  shown: Shown,
+): Row & Shown => Object.assign(row, shown, { facts: undefined });
+
 /** Rows with their number in the place of their facts; `id` is that of the document. */
 export const numbered = <Row extends { readonly facts: unknown }>(
   sql: Sql,
   rows: readonly Row[],
   idOf: (row: Row) => string,
 ): (Omit<Row, "facts"> & Pick<ShownFacts, "number">)[] =>
-  rows.map((row) => {
-    const { facts, ...rest } = row;
-    return { ...rest, number: shownFacts(sql, idOf(row), facts).number };
-  });
+  rows.map((row) => withShown(row, { number: shownFacts(sql, idOf(row), row.facts).number }));
 
 /** Rows with all that is shown in the place of their facts. */
 export const shownRows = <Row extends { readonly id: string; readonly facts: unknown }>(
   sql: Sql,
   rows: readonly Row[],
-): (Omit<Row, "facts"> & ShownFacts)[] =>
-  rows.map(({ facts, ...rest }) => ({ ...rest, ...shownFacts(sql, rest.id, facts) }));
+): (Omit<Row, "facts"> & ShownFacts)[] => rows.map((row) => withShown(row, shownFacts(sql, row.id, row.facts)));
+
+/** The same of a list that can be long. */
+export const shownList = <Row extends { readonly id: string; readonly facts: unknown }>(
+  sql: Sql,
+  rows: readonly Row[],
+): Promise<(Omit<Row, "facts"> & ShownFacts)[]> =>
+  mapInSlices(rows, (row) => withShown(row, shownFacts(sql, row.id, row.facts)));

@@ -8,7 +8,7 @@ import { Writable } from "node:stream";
 import { expect, test } from "vitest";
 
 import { LIMITS } from "../../../engine/base/limits.js";
-import { joinInSlices, sha256InSlices, utf8InSlices } from "../../../engine/base/memory/slices.js";
+import { joinInSlices, mapInSlices, sha256InSlices, utf8InSlices } from "../../../engine/base/memory/slices.js";
 import { ownTurn } from "../../../engine/base/memory/turns.js";
 import { writeEvidence } from "../../../engine/storage/evidence/record.js";
 import type { ExchangeFacts } from "../../../engine/storage/evidence/record.js";
@@ -72,6 +72,26 @@ test.each(Object.entries(WORK))("others have their turn while of a large documen
 test.each(Object.entries(WORK))("three large documents never share a turn while %s", async (_, [turns, work]) => {
   await work();
   expect(await turnsDuring(() => Promise.all([work(), work(), work()]))).toBeGreaterThanOrEqual(3 * turns);
+});
+
+test("a long list is made in order, and others have their turn behind every slice of it", async () => {
+  const items = Array.from({ length: SLICES * LIMITS.listed_slice_items }, (_, at) => at);
+  let made: readonly number[] = [];
+  const turns = await turnsDuring(async () => {
+    made = await mapInSlices(items, (item) => -item);
+  });
+  expect(made).toEqual(items.map((item) => -item));
+  expect(turns).toBeGreaterThanOrEqual(SLICES);
+});
+
+test("a list that is no longer than a slice waits for no turn", async () => {
+  let hasTurned = false;
+  setImmediate(() => {
+    hasTurned = true;
+  });
+  const items = Array.from({ length: LIMITS.listed_slice_items }, (_, at) => at);
+  expect(await mapInSlices(items, (item) => item)).toEqual(items);
+  expect(hasTurned).toBe(false);
 });
 
 test("slices of one line have their turns in the order in which they came, each for itself", async () => {
