@@ -9,7 +9,7 @@ import { LIMITS } from "../../engine/base/limits.js";
 import type { Taken } from "../../engine/base/memory/octets.js";
 import { Body } from "./body.js";
 import type { HeaderList } from "./headers.js";
-import type { Place } from "./lines.js";
+import type { LinePlace } from "./lines.js";
 import type { Load, ServerLimits } from "./load.js";
 import type { BodyOctets, Entry, Sharer } from "./shares.js";
 
@@ -154,7 +154,7 @@ export abstract class Conversation implements AnswerRoom {
   /** Room for the answer. */
   #taken: Taken | undefined;
   /** Where the answer is made, when it takes long. */
-  #place: Place | undefined;
+  #place: LinePlace | undefined;
   /** Somebody waits for that room or that place. */
   #awaitsTurn: AbortController | undefined;
   /** Since when the answer leaves in pieces. */

@@ -5,15 +5,49 @@
 import { temporary } from "../../engine/base/errors.js";
 
 /** Where an answer is made. */
-export interface Place {
+export interface LinePlace {
   /** Lets the next of the line in. Safe to repeat. */
   giveBack(): void;
 }
 
-interface Line {
-  taken: number;
-  /** In the order of coming. Bounded by the requests under way. */
-  readonly waiting: Set<() => void>;
+/** Those of one holder who make an answer, and who wait until they may. */
+class Line {
+  readonly #places: number;
+  #taken = 0;
+  /** In the order of coming. */
+  // Bounded by the requests under way.
+  readonly #waiting = new Set<() => void>();
+
+  constructor(places: number) {
+    this.#places = places;
+  }
+
+  get isEmpty(): boolean {
+    return this.#taken === 0;
+  }
+
+  /** @param enter  called when there is a place, which may be at once */
+  come(enter: () => void): void {
+    if (this.#taken === this.#places) this.#waiting.add(enter);
+    else {
+      this.#taken += 1;
+      enter();
+    }
+  }
+
+  /** @returns whether he has waited */
+  leave(enter: () => void): boolean {
+    return this.#waiting.delete(enter);
+  }
+
+  giveBack(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) this.#taken -= 1;
+    else {
+      this.#waiting.delete(next);
+      next();
+    }
+  }
 }
 
 /** The lines of all keys that have a request under way. */
@@ -27,7 +61,7 @@ export class Lines {
     this.#places = places;
   }
 
-  /** Holders that have or await a place. */
+  /** Holders that have a place. */
   get holders(): number {
     return this.#lines.size;
   }
@@ -37,44 +71,36 @@ export class Lines {
    * @param gone  aborted when nobody waits any more
    * @throws Refusal TEMPORARY when nobody waits any more
    */
-  take(holder: string, gone: AbortSignal): Promise<Place> {
+  take(holder: string, gone: AbortSignal): Promise<LinePlace> {
     if (gone.aborted) return Promise.reject(temporary());
     const line = this.#lineOf(holder);
-    if (line.taken < this.#places) return Promise.resolve(this.#enter(holder, line));
     return new Promise((resolve, reject) => {
       const enter = (): void => {
         gone.removeEventListener("abort", leave);
-        resolve(this.#enter(holder, line));
+        resolve(this.#placeIn(line, holder));
       };
       const leave = (): void => {
-        if (line.waiting.delete(enter)) reject(temporary());
+        if (line.leave(enter)) reject(temporary());
       };
-      line.waiting.add(enter);
       gone.addEventListener("abort", leave, { once: true });
+      line.come(enter);
     });
   }
 
   #lineOf(holder: string): Line {
-    const known = this.#lines.get(holder);
-    if (known !== undefined) return known;
-    const line = { taken: 0, waiting: new Set<() => void>() };
+    const line = this.#lines.get(holder) ?? new Line(this.#places);
     this.#lines.set(holder, line);
     return line;
   }
 
-  #enter(holder: string, line: Line): Place {
-    line.taken += 1;
+  #placeIn(line: Line, holder: string): LinePlace {
     let isHeld = true;
     return {
       giveBack: () => {
         if (!isHeld) return;
         isHeld = false;
-        line.taken -= 1;
-        const [next] = line.waiting;
-        if (next !== undefined) {
-          line.waiting.delete(next);
-          next();
-        } else if (line.taken === 0) this.#lines.delete(holder);
+        line.giveBack();
+        if (line.isEmpty) this.#lines.delete(holder);
       },
     };
   }

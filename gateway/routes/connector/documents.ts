@@ -220,6 +220,7 @@ export const connectorDocumentRoutes = (ports: ConnectorDocumentPorts): readonly
     operation: "connectorListDocuments",
     method: "GET",
     path: "/connector/documents",
+    showsMany: true,
     summary: "List documents of a firm, sent and received",
     description:
       "Oldest first; nextCursor leads on, also when hasMore is false: what comes later is behind it. state chooses by what a document is at that moment; GET /connector/events tells of later changes.",

@@ -79,6 +79,7 @@ export const connectorEventRoutes = (ports: Pick<RecordPorts, "events">): readon
     operation: "connectorListEvents",
     method: "GET",
     path: "/connector/events",
+    showsMany: true,
     summary: "Follow what happens to a firm's documents",
     description:
       "Oldest first. Save nextCursor after a commit of your own, and use it also when hasMore is false. Without a cursor everything is told from the beginning; the id of an event tells a repeat.",

@@ -109,6 +109,7 @@ export const documentInboxRoutes = (ports: InboxPorts): readonly Route[] => [
     method: "GET",
     path: "/documents/inbox",
     scopes: ["documents:read"],
+    showsMany: true,
     summary: "List received documents",
     description: "Oldest first.",
     request: { query: pageQuery },
@@ -132,6 +133,7 @@ export const documentInboxRoutes = (ports: InboxPorts): readonly Route[] => [
     method: "GET",
     path: "/documents/inbox/all",
     scopes: ["documents:read"],
+    showsMany: true,
     summary: "List what all firms have received",
     description:
       "Oldest first, of every firm with an active consent that allows to read its documents. Firms that only send have none.",

@@ -64,6 +64,7 @@ export const documentOutboxRoutes = (ports: OutboxPorts): readonly Route[] => [
     operation: "listOutbox",
     method: "GET",
     path: "/documents/outbox",
+    showsMany: true,
     summary: "List sent documents",
     description: "Newest first, whichever interface they came through.",
     request: {
@@ -98,6 +99,7 @@ export const documentOutboxRoutes = (ports: OutboxPorts): readonly Route[] => [
     operation: "batchDocumentStatus",
     method: "POST",
     path: "/documents/status/batch",
+    showsMany: true,
     summary: "States of many sent documents",
     request: { body: z.object({ ids: z.array(idBy(parseDocumentId)).min(1).max(LIMITS.status_batch_max) }) },
     responses: {

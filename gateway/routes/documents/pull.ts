@@ -121,6 +121,7 @@ const inboundRows = (ports: PullPorts): readonly Route[] => [
     operation: "pullInboundDocuments",
     method: "GET",
     path: "/inbound/documents",
+    showsMany: true,
     summary: "Pull received documents",
     description: "In the order in which they could be seen. Go on with next_cursor after it was stored.",
     request: {
@@ -218,6 +219,7 @@ const outboundRows = (ports: PullPorts): readonly Route[] => [
     operation: "pullOutboundDocuments",
     method: "GET",
     path: "/outbound/documents",
+    showsMany: true,
     summary: "Pull sent documents",
     description:
       "In the order in which they were accepted. Go on with next_cursor after it was stored. status and business_status choose by what a document is at that moment: one that becomes it later does not come behind next_cursor, GET /outbound/events tells of it.",
@@ -289,6 +291,7 @@ const outboundRows = (ports: PullPorts): readonly Route[] => [
     operation: "pullOutboundEvents",
     method: "GET",
     path: "/outbound/events",
+    showsMany: true,
     summary: "Pull what happened to sent documents",
     description: "Oldest first, beginning with each acceptance. Go on with next_cursor after it was stored.",
     request: { query: z.object({ since, limit }) },

@@ -81,6 +81,7 @@ const firmRows = (ports: PullRoutesPorts): readonly Route[] => [
     method: "GET",
     path: "/events/pull",
     scopes: ["webhooks:read"],
+    showsMany: true,
     summary: "Events that wait to be pulled",
     description:
       "Those of subscriptions without a url that are not acknowledged, oldest first. Store them, then acknowledge each; go on while has_more is true. What is not acknowledged within 30 days is gone.",
@@ -140,6 +141,7 @@ const partnerRows = (ports: PullRoutesPorts): readonly Route[] => [
     method: "GET",
     path: "/webhook-queue/all",
     scopes: ["webhooks:read"],
+    showsMany: true,
     summary: "Events of all firms that wait to be pulled",
     description: "Of every firm whose consent to you is active, oldest first.",
     errors: ["TEMPORARY"],

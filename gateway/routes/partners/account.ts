@@ -204,6 +204,7 @@ const accountRows = (ports: AccountRoutesPorts): readonly Route[] => [
     context: "forbidden",
     scopes: ["account:read"],
     tag: "Account",
+    showsMany: true,
     summary: "Who changed keys, tokens, consents and firms",
     description:
       "Newest first. Entries are never changed. What the other side of a consent did shows neither its address nor the person.",

@@ -13,11 +13,13 @@ import { Refusal } from "../../../engine/base/errors.js";
 import type { KeyId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { route } from "../../../gateway/contract/route.js";
+import type { Route } from "../../../gateway/contract/route.js";
 import { Lines } from "../../../gateway/http/lines.js";
-import type { Place } from "../../../gateway/http/lines.js";
+import type { LinePlace } from "../../../gateway/http/lines.js";
 import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { serverForms, startGateway, testCaller, WireClient } from "../../support/engines/gateway.js";
+import { publishedRows } from "../../support/engines/published-rows.js";
 
 const AT_ONCE = LIMITS.long_answers_per_key;
 /** The caller whose key is named like the token. */
@@ -210,7 +212,7 @@ test("no holder has more places than there are, each line moves in the order of 
       const lines = new Lines(places);
       const model = ["a", "b", "c"].map((holder) => ({
         holder,
-        made: [] as { readonly id: number; readonly place: Place }[],
+        made: [] as { readonly id: number; readonly place: LinePlace }[],
         waiting: [] as { readonly id: number; readonly gone: AbortController }[],
         entered: [] as number[],
         expected: [] as number[],
@@ -256,4 +258,19 @@ test("who comes when nobody waits any more takes no place", async () => {
   const lines = new Lines(1);
   await expect(lines.take("a", AbortSignal.abort())).rejects.toMatchObject({ reason: "TEMPORARY" });
   expect(lines.holders).toBe(0);
+});
+
+test("every list of which a caller can ask for more than one slice waits in the line of his key", () => {
+  const canBeLong = ({ request: { query } }: Route): boolean =>
+    query instanceof z.ZodObject &&
+    ["limit", "page_size"].some(
+      (name) =>
+        name in query.shape &&
+        query
+          .safeParse({ [name]: String(LIMITS.listed_slice_items + 1) })
+          .error?.issues.some(({ path }) => path[0] === name) !== true,
+    );
+  const long = publishedRows.filter((row) => row.credential !== "none" && canBeLong(row));
+  expect(long.map(({ operation }) => operation)).toContain("pullEventsOfAllFirms");
+  expect(long.filter(({ showsMany }) => showsMany !== true).map(({ operation }) => operation)).toEqual([]);
 });

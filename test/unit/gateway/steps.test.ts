@@ -195,6 +195,7 @@ async function reasonsOf(step: Step, provocation: Provocation): Promise<string[]
     share: "api" as const,
     head: before,
     body: [watched],
+    ends: [],
     lateBody: [],
   };
   const all = testPorts({ authenticate: () => testCaller(), ...ports });
