@@ -69,8 +69,8 @@ export async function putBinding(
 export type SandboxAssignment = BindingState | "unknown_integrator" | "unknown_firm";
 
 /**
- * Gives a firm of the sandbox to an integrator, who may invite it from then on and nothing else. A binding that there is
- * stays as it is.
+ * Gives a firm of the sandbox to an integrator, who may invite it from then on and nothing else. A binding that there
+ * is stays as it is.
  */
 export async function assignSandboxFirm(
   sql: Sql,
@@ -92,8 +92,10 @@ export async function assignSandboxFirm(
     )
     select exists (select 1 from integrator where id = ${integratorId}) as "isIntegrator",
       exists (select 1 from firm where id = ${firmId} and sandbox and erased_at is null) as "isFirm",
-      coalesce((select state from firm_binding where integrator_id = ${integratorId} and firm_id = ${firmId}), 'required')
-        as state, (select count(*) from noted)`;
+      (select count(*) from noted),
+      coalesce((
+        select state from firm_binding where integrator_id = ${integratorId} and firm_id = ${firmId}
+      ), 'required') as state`;
   const [row] = rows;
   if (row?.isIntegrator !== true) return "unknown_integrator";
   return row.isFirm ? row.state : "unknown_firm";

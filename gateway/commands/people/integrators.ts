@@ -1,4 +1,4 @@
-/** `kurier integrators …`: which there are, which may act for firms in production, and whom they may invite in a sandbox. */
+/** `kurier integrators …`: which there are, which may act in production, and whom they may invite in a sandbox. */
 import { isoInstant, systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
 import { parseFirmId, parseIntegratorId } from "../../../engine/base/ids.js";
