@@ -322,7 +322,8 @@ export async function readConsentStatus(
     ));
   return {
     state: isOpen ? "pending" : (binding?.state ?? "required"),
-    interface: binding === undefined ? null : interfaceOf(binding.interfaces),
+    // Of a firm that is only assigned nothing is opened.
+    interface: binding === undefined || binding.state === "required" ? null : interfaceOf(binding.interfaces),
     scopes: binding?.state === "active" ? [...binding.scopes] : [],
     customerReference: binding?.customerRef ?? customerReference ?? null,
     firmId: binding?.firmId ?? firmId ?? null,

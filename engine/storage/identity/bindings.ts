@@ -78,7 +78,7 @@ export async function assignSandboxFirm(
   now: Instant,
   audit: AuditStamp,
 ): Promise<SandboxAssignment> {
-  const rows = await sql<{ readonly isIntegrator: boolean; readonly isFirm: boolean; readonly state: BindingState }[]>`
+  await sql`
     with made as (
       insert into firm_binding (integrator_id, firm_id, state, scopes, interfaces, created_at, updated_at)
       select i.id, f.id, 'required', '{}', '{}', ${isoInstant(now)}, ${isoInstant(now)}
@@ -86,19 +86,18 @@ export async function assignSandboxFirm(
       where i.id = ${integratorId}
       on conflict (integrator_id, firm_id) do nothing
       returning integrator_id, firm_id, state
-    ), noted as (
-      select append_audit(${stampParameter(sql, audit)}, 'firm.assigned', firm_id, integrator_id, 'firm', firm_id::text,
-        jsonb_build_object('state', state)) from made
     )
-    select exists (select 1 from integrator where id = ${integratorId}) as "isIntegrator",
-      exists (select 1 from firm where id = ${firmId} and sandbox and erased_at is null) as "isFirm",
-      (select count(*) from noted),
-      coalesce((
-        select state from firm_binding where integrator_id = ${integratorId} and firm_id = ${firmId}
-      ), 'required') as state`;
+    select append_audit(${stampParameter(sql, audit)}, 'firm.assigned', firm_id, integrator_id, 'firm', firm_id::text,
+      jsonb_build_object('state', state)) from made`;
+  // A statement of its own, which sees what the one before had to wait for.
+  const rows = await sql<{ readonly isIntegrator: boolean; readonly state: BindingState | null }[]>`
+    select exists (select 1 from integrator where id = ${integratorId}) as "isIntegrator", (
+      select b.state from firm_binding as b join firm as f on f.id = b.firm_id
+      where b.integrator_id = ${integratorId} and f.id = ${firmId} and f.sandbox and f.erased_at is null
+    ) as state`;
   const [row] = rows;
   if (row?.isIntegrator !== true) return "unknown_integrator";
-  return row.isFirm ? row.state : "unknown_firm";
+  return row.state ?? "unknown_firm";
 }
 
 /** @returns whether there was a binding to withdraw */

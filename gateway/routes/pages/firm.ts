@@ -40,7 +40,7 @@ const dateOf = (language: string, date: Date): string =>
 
 function consentCard({ words, language, formTokenField }: Desk, consent: FirmConsent, firmId: FirmId): Html {
   const { integratorId, integratorName, state, scopes, updatedAt } = consent;
-  const isOver = state === "revoked" || state === "required";
+  const isOver = state === "revoked";
   return html`<section class="card">
     <h2>${integratorName}</h2>
     <p>${words(isOver ? "firm_revoked" : "firm_active", { date: dateOf(language, updatedAt) })}</p>

@@ -5,12 +5,15 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { listFirmConsents } from "../../../engine/storage/identity/people/firm-consents.js";
 import { integratorCommands } from "../../../gateway/commands/people/integrators.js";
 import { answerOffer, api, bindClient, newClient, newPartner, withdraw } from "../../support/callers/partners.js";
 import type { Client, Partner } from "../../support/callers/partners.js";
+import { openTransaction } from "../../support/database/transactions.js";
 import { startTestEngine } from "../../support/engines/engine.js";
 import type { TestEngine } from "../../support/engines/engine.js";
 import { hearCommand } from "../../support/engines/heard-command.js";
+import { eventually } from "../../support/eventually.js";
 
 let t: TestEngine;
 beforeAll(async () => {
@@ -79,4 +82,44 @@ test("who is not there is named, and nothing is written", async () => {
   await t.db.sql`update firm set erased_at = now() where id = ${erased.firmId}`;
   expect((await assign(partner.integratorId, erased.firmId)).code).toBe(1);
   expect(await t.db.sql`select 1 from firm_binding where integrator_id = ${partner.integratorId}`).toEqual([]);
+});
+
+test("a firm that is only assigned has agreed to nothing: its page and its status name no consent and no interface", async () => {
+  const [partner, client] = [await newPartner(t), await newClient(t)];
+  await assign(partner.integratorId, client.firmId);
+  expect(await listFirmConsents(t.db.sql, client.firmId, 10)).toEqual([]);
+  const status = () => api(t, partner.key.token, `GET /firms/consent-status?firmId=${client.firmId}`);
+  expect((await status()).json).toMatchObject({ state: "required", interface: null, scopes: [] });
+  await invite(partner, client);
+  expect((await status()).json).toMatchObject({ interface: null, scopes: [] });
+});
+
+test.each([
+  [
+    "is erased",
+    "update firm set erased_at = now() where id = '$firm'",
+    1,
+    "There is no firm of this id in the sandbox.",
+  ],
+  [
+    "is bound",
+    "select put_firm_binding('$integrator', '$firm', null, 'active', '{documents:send}', '{enterprise}', now(), null)",
+    0,
+    "active\nThe integrator acts for it already.",
+  ],
+])("a firm that %s while it is assigned is called what it is then", async (_, statement, code, words) => {
+  const [partner, client] = [await newPartner(t), await newClient(t)];
+  const other = await openTransaction(t.db.url);
+  await other.run(`select 1 from firm where id = '${client.firmId}' for update`);
+  await other.run(statement.replaceAll("$firm", client.firmId).replaceAll("$integrator", partner.integratorId));
+  const said = assign(partner.integratorId, client.firmId);
+  await eventually("the command waits for it", async () => {
+    const [row] = await t.db.sql<{ readonly waits: boolean }[]>`
+      select exists (
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+      ) as waits`;
+    return row?.waits === true;
+  });
+  await other.commit();
+  expect(await said).toMatchObject({ code, said: expect.stringContaining(words) as string });
 });
