@@ -12,6 +12,7 @@ import {
   registerParticipant,
   revokeConsent,
 } from "../../../engine/identity/firms.js";
+import { nodesKnow } from "../../../engine/identity/nodes/hearing.js";
 import { createKey } from "../../../engine/identity/keys.js";
 import type { CreatedKey, KeyOwner } from "../../../engine/identity/keys.js";
 import { acceptConsentOffer, declineConsentOffer } from "../../../engine/identity/partners/consents.js";
@@ -100,8 +101,12 @@ export const bindClient = (
   );
 
 /** Withdraws a client's consent, as an operator does. */
-export const withdraw = (t: Engine, partner: Partner, client: Client): Promise<boolean> =>
-  revokeConsent({ sql: t.db.sql, clock: systemClock }, partner.integratorId, client.firmId, OPERATOR);
+export async function withdraw(t: Engine, partner: Partner, client: Client): Promise<boolean> {
+  const ports = { sql: t.db.sql, clock: systemClock };
+  const isDone = await revokeConsent(ports, partner.integratorId, client.firmId, OPERATOR);
+  await nodesKnow({ ...ports, databaseUrl: t.db.url });
+  return isDone;
+}
 
 /** A person of a firm, as the pages know one who is signed in. */
 const OWNER: Actor = {
