@@ -625,6 +625,27 @@ describe("revocation", () => {
     expect(server.asked.ocsp).toBe(2);
   });
 
+  // Evidence says by the wall clock when a message left, and `evidence verify` holds the answer against it.
+  test.each([
+    ["back", -HOUR],
+    ["on", 3 * HOUR],
+  ])("an answer and a list from before the clock was set %s are asked for again, and judged by it", async (_, step) => {
+    const listed = pki.leaf("ap", "PSK000006", { crlUrl: urls.crlUrl });
+    const now = clock.now();
+    answerOcsp(reply("good", { thisUpdate: now, nextUpdate: now + HOUR }));
+    server.crl = () => ({ body: makeCrl(pki.ap, [], now, now + HOUR) });
+    const trust = open("soft");
+    const both = () => Promise.all([leaf, listed].map(({ certificate }) => trust.check(certificate, { usage: "ap" })));
+    const good = { kind: "trusted", revocation: { status: "good" } };
+    expect(await both()).toMatchObject([good, good]);
+    clock.setNow(now + step);
+    const unknown = { kind: "trusted", revocation: { status: "unknown", checkedAt: now + step } };
+    expect(await both()).toMatchObject([unknown, unknown]);
+    clock.setNow(now);
+    expect(await both()).toMatchObject([good, good]);
+    expect(server.asked).toEqual({ ocsp: 3, crl: 3 });
+  });
+
   test("a responder that is down is not asked again at once, and a list is fetched once for all its certificates", async () => {
     const trust = open("soft");
     server.ocsp = () => ({ status: 503, body: Buffer.alloc(0) });
