@@ -22,12 +22,12 @@ export interface DeliveryVerdict {
 }
 
 /** The end of a date that names no zone, as the oldest of HTTP's three forms. @source RFC 9110, section 5.6.7 */
-const WITHOUT_ZONE = /:\d\d(?: \d{4})?$/;
+const WITHOUT_ZONE = /(?<![+-]\d\d):\d\d(?: \d{4})?$/;
 
 /** Reads `Retry-After`, seconds or a date, of a stranger. @returns undefined for what is neither */
 function retryAfterOf(header: string | undefined, now: Instant): number | undefined {
   const text = header?.trim() ?? "";
-  const date = WITHOUT_ZONE.test(text) ? `${text} GMT` : text;
+  const date = WITHOUT_ZONE.test(text) ? `${text}Z` : text;
   const wait = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(date) - now;
   return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), LIMITS.webhook_retry_after_max_ms) : undefined;
 }
