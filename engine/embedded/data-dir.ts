@@ -1,7 +1,7 @@
 /** The data directory, which one engine has at a time. */
 import { randomUUID } from "node:crypto";
 import { closeSync, fstatSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { link, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { link, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -70,10 +70,18 @@ function touchedAt(lock: string): number | undefined {
   }
 }
 
-/** Touches a lock that is ours. @returns whose it is, or that there is none */
-async function touch(lock: string, mine: string): Promise<"ours" | "another's" | "gone"> {
+/** Whether a lock names nobody, as one that was emptied, or a process that would be seen from here and has ended. */
+function isLeft(text: string): boolean {
+  const owner = ownerOf(text);
+  if (!(owner.pid > 0)) return true;
+  return owner.space !== "" && owner.space === processSpace() && !isLive(owner);
+}
+
+/** Touches a lock that is ours. @returns whose it is, that nobody who lives has it, or that there is none */
+async function touch(lock: string, mine: string): Promise<"ours" | "another's" | "left" | "gone"> {
   try {
-    if ((await readFile(lock, "utf8")) !== mine) return "another's";
+    const text = await readFile(lock, "utf8");
+    if (text !== mine) return isLeft(text) ? "left" : "another's";
     const now_s = systemClock.now() / 1_000;
     await utimes(lock, now_s, now_s);
     return "ours";
@@ -83,12 +91,15 @@ async function touch(lock: string, mine: string): Promise<"ours" | "another's" |
   }
 }
 
-/** Takes a lock again that is gone, unless another engine is quicker: the next touch finds whose it is. */
-async function takeAgain(lock: string, mine: string): Promise<void> {
+/**
+ * Takes a lock again that is gone, unless another engine is quicker, or that nobody has. Whoever took it meanwhile finds
+ * with its next touch whose it is.
+ */
+async function takeAgain(lock: string, mine: string, found: "gone" | "left"): Promise<void> {
   const draft = draftOf(lock);
   try {
     await writeFile(draft, mine, { mode: 0o600 });
-    await link(draft, lock);
+    await (found === "gone" ? link : rename)(draft, lock);
   } finally {
     await rm(draft, { force: true });
   }
@@ -97,7 +108,8 @@ async function takeAgain(lock: string, mine: string): Promise<void> {
 /**
  * Shows whoever does not see our process that we live, until it is ended. A lock that another engine took while ours
  * was frozen is not touched, or that one would look alive when it is killed. One that is gone, as where that engine
- * could not start and has let go, is taken again.
+ * could not start and has let go, is taken again, and so is one that nobody has, as where a file of a copy or an empty one
+ * was put in its place: no engine ends for another that does not live.
  * @returns what ends it
  */
 function keepTouching(lock: string, mine: string, onLost: () => void): () => void {
@@ -115,8 +127,8 @@ function keepTouching(lock: string, mine: string, onLost: () => void): () => voi
       if (found === "another's") {
         end();
         onLost();
-      } else if (found === "gone") {
-        await takeAgain(lock, mine);
+      } else if (found !== "ours") {
+        await takeAgain(lock, mine, found);
         // Whoever has let go meanwhile does not hold it.
         if (isOver) removeOwn(lock, mine);
       }

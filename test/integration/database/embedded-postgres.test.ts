@@ -475,7 +475,7 @@ describe("the data directory", () => {
     try {
       const [released, taken, held] = [await claimed(), await claimed(), await claimed()];
       claims[0]?.release();
-      for (const lock of [released, taken]) writeFileSync(lock, "somebody else's");
+      for (const lock of [released, taken]) writeFileSync(lock, "1\nsome-boot/1\nsome-boot/pid:[1]\n");
       for (const lock of [released, taken, held]) utimesSync(lock, 1, 1);
       vi.advanceTimersByTime(LIMITS.data_dir_beat_ms);
       // It is the last to be touched.
@@ -523,6 +523,21 @@ describe("the data directory", () => {
     await expect(claimDataDir(dataDir)).rejects.toThrow(new RegExp(`process id ${process.pid}`));
     claim.release();
     expect(readdirSync(dataDir)).toEqual([]);
+    expect(lost).not.toHaveBeenCalled();
+  });
+
+  test("a lock in whose place one of nobody was put ends no engine, which has its own again", async () => {
+    const lost = vi.fn();
+    const { dataDir, lock, beat } = await claimed(lost);
+    const mine = readFileSync(lock, "utf8");
+    const [, identity, space] = mine.split("\n");
+    // Emptied, cut off, and of a copy that an engine of this machine left which has ended.
+    for (const text of ["", "no lock", `${process.pid}\n${identity}0\n${space}\n`]) {
+      writeFileSync(lock, text);
+      beat();
+      await eventually("it has its own again", () => readFileSync(lock, "utf8") === mine);
+    }
+    await eventually("nothing else is left", () => readdirSync(dataDir).join() === "engine.lock");
     expect(lost).not.toHaveBeenCalled();
   });
 
