@@ -2,6 +2,7 @@
  * What an installation for production must have, as a table: each row looks at facts that were gathered before and says
  * in one sentence what is missing. Nothing here asks anybody.
  */
+import { parseAddress } from "../../../engine/base/addresses.js";
 import type { Environment } from "../../../engine/base/config.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { ServerFacts } from "../../../engine/storage/operators/server.js";
@@ -140,7 +141,8 @@ export function tokenBits(token: string): number {
 }
 
 const GiB = 1024 ** 3;
-const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+/** Whether a listener there is at every address, however that is spelt. */
+const isEverywhere = (host: string): boolean => parseAddress(host)?.every((byte) => byte === 0) === true;
 
 /** What lacks room, or cannot be looked at, in a sentence; undefined where it has enough. */
 function tightness({ name, room }: Folder): string | undefined {
@@ -238,10 +240,10 @@ export const CHECKS: readonly Check[] = [
         : `operators' listener is published at ${adminPublished}, as --admin-published says`,
     missing: ({ adminHost, adminPublished }) => {
       if (adminPublished !== undefined)
-        return WILDCARDS.has(adminPublished)
+        return isEverywhere(adminPublished)
           ? `ADMIN_PORT is published at ${adminPublished}, on every network of the machine; publish it at one address.`
           : undefined;
-      return WILDCARDS.has(adminHost)
+      return isEverywhere(adminHost)
         ? `ADMIN_HOST is ${adminHost}: the operators' listener is on every network of this machine; name one address, or say with --admin-published at which address its machine publishes that of a container.`
         : undefined;
     },

@@ -87,8 +87,10 @@ const FAULTS: Readonly<Record<string, readonly (readonly [Partial<Installation>,
   "admin listener": [
     [{ adminHost: "0.0.0.0" }, "ADMIN_HOST"],
     [{ adminHost: "::" }, "ADMIN_HOST"],
+    [{ adminHost: "::0" }, "ADMIN_HOST"],
     [{ adminHost: "0.0.0.0", adminPublished: "0.0.0.0" }, "ADMIN_PORT is published at 0.0.0.0"],
     [{ adminHost: "127.0.0.1", adminPublished: "::" }, "ADMIN_PORT is published at ::"],
+    [{ adminHost: "0.0.0.0", adminPublished: "::ffff:0.0.0.0" }, "ADMIN_PORT is published at ::ffff:0.0.0.0"],
   ],
   "admin token": [
     [{ adminToken: undefined }, "ADMIN_TOKEN is not set: /admin and the console are closed"],
