@@ -92,8 +92,8 @@ async function touch(lock: string, mine: string): Promise<"ours" | "another's" |
 }
 
 /**
- * Takes a lock again that is gone, unless another engine is quicker, or that nobody has. Whoever took it meanwhile finds
- * with its next touch whose it is.
+ * Takes a lock again that is gone, unless another engine is quicker, or that nobody has. Whoever took it meanwhile
+ * finds with its next touch whose it is.
  */
 async function takeAgain(lock: string, mine: string, found: "gone" | "left"): Promise<void> {
   const draft = draftOf(lock);
@@ -108,8 +108,8 @@ async function takeAgain(lock: string, mine: string, found: "gone" | "left"): Pr
 /**
  * Shows whoever does not see our process that we live, until it is ended. A lock that another engine took while ours
  * was frozen is not touched, or that one would look alive when it is killed. One that is gone, as where that engine
- * could not start and has let go, is taken again, and so is one that nobody has, as where a file of a copy or an empty one
- * was put in its place: no engine ends for another that does not live.
+ * could not start and has let go, is taken again, and so is one that nobody has, as where a file of a copy or an empty
+ * one was put in its place: no engine ends for another that does not live.
  * @returns what ends it
  */
 function keepTouching(lock: string, mine: string, onLost: () => void): () => void {
