@@ -19,7 +19,12 @@ const asked = (retryAfter: string): number | undefined =>
 // RFC 9110, section 5.6.7: "A recipient that parses a timestamp value in an HTTP field MUST accept all three HTTP-date formats."
 const FORMS = ["Sun, 29 Nov 2026 17:05:00 GMT", "Sunday, 29-Nov-26 17:05:00 GMT", "Sun Nov 29 17:05:00 2026"];
 /** What frameworks write instead. */
-const OTHERS = ["2026-11-29T17:05:00Z", "2026-11-29T17:05:00", "2026-11-29T18:05:00+01:00", "2026-11-29T12:05:00-05:00"];
+const OTHERS = [
+  "2026-11-29T17:05:00Z",
+  "2026-11-29T17:05:00",
+  "2026-11-29T18:05:00+01:00",
+  "2026-11-29T12:05:00-05:00",
+];
 
 test.each(["UTC", "Pacific/Kiritimati", "America/New_York"])(
   "a date in Retry-After is read in UTC where the clock of the machine shows %s",
