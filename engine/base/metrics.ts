@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 
 import { createCollectors } from "./figures/collectors.js";
+import { sharedBehind } from "./waiting/shared.js";
 
 const SECONDS_FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SECONDS_SLOW = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 21600, 86400];
@@ -303,23 +304,6 @@ export interface Metrics {
    * question, and a thousand who ask at once have two written.
    */
   exposition(): Promise<string>;
-}
-
-/** Makes one thing at a time, and the next one for all who have asked meanwhile. */
-function sharedBehind<T>(make: () => Promise<T>): () => Promise<T> {
-  let current: Promise<T> | undefined;
-  let next: Promise<T> | undefined;
-  const begin = (): Promise<T> => {
-    next = undefined;
-    const made = make().finally(() => {
-      if (current === made) current = undefined;
-    });
-    current = made;
-    return made;
-  };
-  // Whoever waits for the one under way is told by it alone when it fails. Between its end and the beginning of the
-  // next there is a moment without one under way: who asks in it has the next one, too.
-  return () => next ?? (current === undefined ? begin() : (next = current.then(begin, begin)));
 }
 
 export function createMetrics(): Metrics {

@@ -1,13 +1,14 @@
 /** The data directory, which one engine has at a time. */
 import { randomUUID } from "node:crypto";
 import { closeSync, fstatSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { link, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { link, open, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { systemClock } from "../base/clock.js";
 import { errorCode } from "../base/errors.js";
 import { makeFolderNow } from "../base/files/durable.js";
+import { every } from "../base/waiting/every.js";
 import { LIMITS } from "../base/limits.js";
 import { EmbeddedError, processIdentity, processSpace } from "./child.js";
 import { linklessError } from "./links.js";
@@ -70,36 +71,58 @@ function touchedAt(lock: string): number | undefined {
   }
 }
 
-/** Whether a lock names nobody, as one that was emptied, or a process that would be seen from here and has ended. */
-function isLeft(text: string): boolean {
-  const owner = ownerOf(text);
-  if (!(owner.pid > 0)) return true;
-  return owner.space !== "" && owner.space === processSpace() && !isLive(owner);
+/** A lock as it is found, and when it was last written or touched. */
+interface FoundLock {
+  readonly text: string;
+  readonly touchedAt: number;
 }
 
-/** Touches a lock that is ours. @returns whose it is, that nobody who lives has it, or that there is none */
-async function touch(lock: string, mine: string): Promise<"ours" | "another's" | "left" | "gone"> {
+/** Touches a lock that is ours. @returns what lies in its place where it is not; undefined where nothing does */
+async function touch(lock: string, mine: string): Promise<"ours" | FoundLock | undefined> {
   try {
-    const text = await readFile(lock, "utf8");
-    if (text !== mine) return isLeft(text) ? "left" : "another's";
+    const file = await open(lock, "r");
+    try {
+      const text = await file.readFile("utf8");
+      if (text !== mine) return { text, touchedAt: (await file.stat()).mtimeMs };
+    } finally {
+      await file.close();
+    }
     const now_s = systemClock.now() / 1_000;
     await utimes(lock, now_s, now_s);
     return "ours";
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return "gone";
+    if (errorCode(error) === "ENOENT") return undefined;
     throw error;
   }
+}
+
+/**
+ * Makes who looks at a lock that is not ours, beat by beat, as a start does: it is of nobody where it names none, or a
+ * process that is seen from here and has ended, or where nobody has touched it for LIMITS.data_dir_dead_ms.
+ */
+function watchOf(): (found: FoundLock) => "lives" | "left" | undefined {
+  let first: FoundLock | undefined;
+  let beats = 0;
+  return (found) => {
+    const owner = ownerOf(found.text);
+    if (!(owner.pid > 0)) return "left";
+    if (owner.space === "" || owner.space === processSpace()) return isLive(owner) ? "lives" : "left";
+    if (first?.text !== found.text) [first, beats] = [found, 0];
+    if (first.touchedAt !== found.touchedAt) return "lives";
+    beats += 1;
+    return beats * LIMITS.data_dir_beat_ms > LIMITS.data_dir_dead_ms ? "left" : undefined;
+  };
 }
 
 /**
  * Takes a lock again that is gone, unless another engine is quicker, or that nobody has. Whoever took it meanwhile
  * finds with its next touch whose it is.
  */
-async function takeAgain(lock: string, mine: string, found: "gone" | "left"): Promise<void> {
+async function takeAgain(lock: string, mine: string, isGone: boolean): Promise<void> {
   const draft = draftOf(lock);
   try {
     await writeFile(draft, mine, { mode: 0o600 });
-    await (found === "gone" ? link : rename)(draft, lock);
+    await (isGone ? link : rename)(draft, lock);
   } finally {
     await rm(draft, { force: true });
   }
@@ -115,20 +138,22 @@ async function takeAgain(lock: string, mine: string, found: "gone" | "left"): Pr
 function keepTouching(lock: string, mine: string, onLost: () => void): () => void {
   let isTouching = false;
   let isOver = false;
-  const end = (): void => {
-    isOver = true;
-    clearInterval(timer);
-  };
+  let watch = watchOf();
   const look = async (): Promise<void> => {
     isTouching = true;
     try {
       const found = await touch(lock, mine);
       if (isOver) return;
-      if (found === "another's") {
+      if (found === "ours") {
+        watch = watchOf();
+        return;
+      }
+      const verdict = found === undefined ? "left" : watch(found);
+      if (verdict === "lives") {
         end();
         onLost();
-      } else if (found !== "ours") {
-        await takeAgain(lock, mine, found);
+      } else if (verdict === "left") {
+        await takeAgain(lock, mine, found === undefined);
         // Whoever has let go meanwhile does not hold it.
         if (isOver) removeOwn(lock, mine);
       }
@@ -138,10 +163,14 @@ function keepTouching(lock: string, mine: string, onLost: () => void): () => voi
       isTouching = false;
     }
   };
-  const timer = setInterval(() => {
+  const stopBeats = every(LIMITS.data_dir_beat_ms, () => {
     // Of a file system that does not answer one thing is asked, and not one more each second.
-    if (!isTouching) void look();
-  }, LIMITS.data_dir_beat_ms).unref();
+    if (!isTouching) return look();
+  });
+  const end = (): void => {
+    isOver = true;
+    stopBeats();
+  };
   return end;
 }
 

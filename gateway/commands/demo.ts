@@ -237,7 +237,11 @@ export const demoCommand: Command = {
       }
       const withoutThreads = await engine.threadsWork;
       if (withoutThreads !== undefined) throw withoutThreads;
-      return (await demonstrate(story, engine.sandbox, config)) ? EXIT.ok : EXIT.failed;
+      const lost = engine.dataDirLost.then((error) => {
+        throw error;
+      });
+      const hasShown = await Promise.race([demonstrate(story, engine.sandbox, config), lost]);
+      return hasShown ? EXIT.ok : EXIT.failed;
     } finally {
       await engine.stop();
     }

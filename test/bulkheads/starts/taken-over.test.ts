@@ -1,8 +1,8 @@
 /**
  * An engine that was frozen for so long that another one took its DATA_DIR. Method: the program as users start it, and a
- * lock as an engine of another container writes it.
+ * lock as an engine of another container writes and touches it; a second engine is not started.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, expect, test } from "vitest";
@@ -24,14 +24,19 @@ afterEach(() => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-test("an engine whose DATA_DIR another one has taken says so, drains with its children, and may be started again", async () => {
+test("an engine whose DATA_DIR another one has taken, and touches, says so, drains with its children, and ends with the code of what passes", async () => {
   const engine = await startEngineProcess({ dataDir });
   const postmaster = Number(readFileSync(join(dataDir, "postgres/postmaster.pid"), "latin1").split("\n")[0]);
   process.kill(engine.pid, "SIGSTOP");
   const lock = join(dataDir, "engine.lock");
   writeFileSync(lock, OF_ANOTHER);
   process.kill(engine.pid, "SIGCONT");
-  await eventually("it has ended", () => engine.ended());
+  let touched_s = 0;
+  await eventually("it has ended", () => {
+    touched_s += 1;
+    utimesSync(lock, touched_s, touched_s);
+    return engine.ended();
+  });
   expect(await engine.stop()).toBe(EXIT.away);
   expect(engine.output()).toContain('"event":"engine.data_dir_lost"');
   expect(engine.output()).toMatch(/^Another engine has taken DATA_DIR, .+ may be started again\.$/m);

@@ -502,16 +502,48 @@ describe("the data directory", () => {
     return { claim, dataDir, lock: join(dataDir, "engine.lock"), beat };
   }
 
-  test("who could not touch its lock, and finds that another has taken it, is told once and leaves it to that one", async () => {
+  const FROM_ELSEWHERE = "1\nsome-boot/1\nsome-boot/pid:[1]\n";
+
+  test("who finds that another has taken its lock, and touches it, is told once and leaves it to that one", async () => {
     const lost = vi.fn();
     const { claim, lock, beat } = await claimed(lost);
-    writeFileSync(lock, "1\nsome-boot/1\nsome-boot/pid:[1]\n");
-    beat();
-    await eventually("it is told", () => lost.mock.calls.length > 0);
-    beat();
+    writeFileSync(lock, FROM_ELSEWHERE);
+    let touched_s = 0;
+    await eventually("it is told", () => {
+      touched_s += 1;
+      utimesSync(lock, touched_s, touched_s);
+      beat();
+      return lost.mock.calls.length > 0;
+    });
+    // Nothing looks again.
+    expect(vi.getTimerCount()).toBe(0);
     claim.release();
     expect(lost).toHaveBeenCalledTimes(1);
-    expect(readFileSync(lock, "utf8")).toBe("1\nsome-boot/1\nsome-boot/pid:[1]\n");
+    expect(readFileSync(lock, "utf8")).toBe(FROM_ELSEWHERE);
+  });
+
+  test("who finds that a living engine of this machine has its lock is told by one look", async () => {
+    const lost = vi.fn();
+    const { lock, beat } = await claimed(lost);
+    const [, , space] = readFileSync(lock, "utf8").split("\n");
+    writeFileSync(lock, `${process.ppid}\n${processIdentity(process.ppid)}\n${space}\n`);
+    beat();
+    await eventually("it is told", () => lost.mock.calls.length > 0);
+  });
+
+  test("a lock from elsewhere that nobody touches, as of a copy of the directory, ends no engine, which has its own again after the time that a start waits", async () => {
+    const lost = vi.fn();
+    const { lock, beat } = await claimed(lost);
+    const mine = readFileSync(lock, "utf8");
+    writeFileSync(lock, FROM_ELSEWHERE);
+    let beats = 0;
+    await eventually("it has its own again", () => {
+      beats += 1;
+      beat();
+      return readFileSync(lock, "utf8") === mine;
+    });
+    expect(beats * LIMITS.data_dir_beat_ms).toBeGreaterThan(LIMITS.data_dir_dead_ms);
+    expect(lost).not.toHaveBeenCalled();
   });
 
   test("a lock that is gone, as of one who has taken it and could not start, is had again by who held it before", async () => {
@@ -531,8 +563,9 @@ describe("the data directory", () => {
     const { dataDir, lock, beat } = await claimed(lost);
     const mine = readFileSync(lock, "utf8");
     const [, identity, space] = mine.split("\n");
-    // Emptied, cut off, and of a copy that an engine of this machine left which has ended.
-    for (const text of ["", "no lock", `${process.pid}\n${identity}0\n${space}\n`]) {
+    // Emptied, cut off, of a process of this machine that has ended, and the same of a release that told no more.
+    const ended = `${process.pid}\n${identity}0\n`;
+    for (const text of ["", "no lock", `${ended}${space}\n`, ended]) {
       writeFileSync(lock, text);
       beat();
       await eventually("it has its own again", () => readFileSync(lock, "utf8") === mine);
@@ -541,7 +574,7 @@ describe("the data directory", () => {
     expect(lost).not.toHaveBeenCalled();
   });
 
-  test("who lets go while it takes its lock again leaves none", async () => {
+  test("who lets go of its directory while it takes the lock again leaves no lock", async () => {
     const { claim, dataDir, lock, beat } = await claimed();
     const links = vi.spyOn(promises, "link").mockImplementationOnce((draft, name) => {
       claim.release();
@@ -562,7 +595,7 @@ describe("the data directory", () => {
 
   test("a file system that does not answer is asked for the lock once, and not again each second", async () => {
     const dataDir = newDataDir();
-    const reads = vi.spyOn(promises, "readFile").mockReturnValue(new Promise(() => undefined));
+    const reads = vi.spyOn(promises, "open").mockReturnValue(new Promise(() => undefined));
     syncBuiltinESMExports();
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     try {
