@@ -122,7 +122,10 @@ export function createIdentity(options: IdentityOptions): Identity {
   };
   const readSigningKeys = (): void => {
     // One that was retired has a successor before anybody needs it, which the others hear of.
-    background("signing_keys", signingKeys.reload().then(signingKeys.ensure));
+    background(
+      "signing_keys",
+      signingKeys.reload().then(() => (signingKeys.isCovered() ? undefined : signingKeys.ensure())),
+    );
   };
   /** What is dropped when a change is announced. */
   const onChange: Readonly<Record<ChangeKind, (id: string) => void>> = {

@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 
 import { errorCode } from "../../engine/base/errors.js";
+import { LIMITS } from "../../engine/base/limits.js";
 
 /**
  * Exit codes. The last two are those of sysexits.h, which supervisors know: what is away may come back, so that another
@@ -31,6 +32,13 @@ export interface ParsedArguments {
   readonly values: readonly string[];
   /** Options by their name; a flag that was given has the value `true`. */
   readonly options: ReadonlyMap<string, string>;
+}
+
+/** Why an operator does something, for the operators' record. @throws UsageError for none, and for one that is long */
+export function reasonGiven(options: ParsedArguments["options"]): string {
+  const reason = (options.get("reason") ?? "").trim();
+  if (reason !== "" && reason.length <= LIMITS.console_reason_chars_max) return reason;
+  throw new UsageError(`--reason must say why, in at most ${LIMITS.console_reason_chars_max} characters.`);
 }
 
 /** What node:util says of wrong words, in ours: its own sentences name its functions. */

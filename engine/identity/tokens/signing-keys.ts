@@ -17,6 +17,7 @@ import type { Log } from "../../base/log.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { insertSigningKey, lastSigningKeySeq, listSigningKeys } from "../../storage/identity/signing-keys.js";
 import type { NewSigningKey, SigningKeyRow } from "../../storage/identity/signing-keys.js";
+import { sharedBehind } from "../../base/waiting/shared.js";
 import { readOrTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 
@@ -36,7 +37,9 @@ export interface SigningKeys {
   ensure(): Promise<void>;
   /** Something has changed: reads the keys again. Until it has, what was known answers nothing. */
   reload(): Promise<void>;
-  /** The key to sign with now. */
+  /** Whether, by what is known, `ensure` has nothing to publish yet. */
+  isCovered(): boolean;
+  /** The key to sign with now. @throws Refusal TEMPORARY where the keys must be read first and cannot be */
   signer(): Promise<{ readonly kid: string; readonly privateKey: KeyObject }>;
   /**
    * The key that a token names; undefined when it is none of ours, or is one whose tokens have all expired.
@@ -95,7 +98,7 @@ export function createSigningKeys(ports: Ports): SigningKeys {
 
   const readAs = async (number: number): Promise<void> => {
     const at = clock.monotonic();
-    const rows = await listSigningKeys(sql, clock.now() - VERIFIES_AFTER_MS, LIMITS.signing_keys_max);
+    const rows = await listSigningKeys(sql, signingKeysSince(clock.now()), LIMITS.signing_keys_max);
     // What an older read has seen is behind what is known.
     if (number < seen) return;
     [seen, readAt] = [number, at];
@@ -125,19 +128,21 @@ export function createSigningKeys(ports: Ports): SigningKeys {
     // Where announcements do not arrive, another node may have published it since, in the place of a retired one.
     return ports.isFresh() && reading === undefined && clock.monotonic() - readAt < LIMITS.signing_key_reload_ms;
   };
+  const readBehind = sharedBehind(read);
   /** Where announcements do not arrive, a read that began before the question may be behind what its asker knows. */
-  const look = (): Promise<void> => readOrTemporary(() => (ports.isFresh() ? (reading ?? read()) : read()));
+  const look = (): Promise<void> => readOrTemporary(() => (ports.isFresh() ? (reading ?? read()) : readBehind()));
   const signing = (): SigningKey | undefined => {
     const now = clock.now();
     return keys.find((key) => key.privateKey !== undefined && key.signsFrom <= now && now < key.signsUntil);
   };
+  const isCovered = (): boolean => coverage(keys, clock.now()) - clock.now() > LIMITS.signing_key_published_before_ms;
   const ensure = async (): Promise<void> => {
     // The number first, the keys second: a key that another node publishes in between is either seen, or takes the
     // number.
     const seq = (await lastSigningKeySeq(sql)) + 1;
     await read();
+    if (isCovered()) return;
     const coveredUntil = coverage(keys, clock.now());
-    if (coveredUntil - clock.now() > LIMITS.signing_key_published_before_ms) return;
     const published = await insertSigningKey(sql, { ...newSigningKey(ports.sealer, coveredUntil), seq }, clock.now());
     if (published) log.info("identity.signing_key_published", { count: seq });
     await read();
@@ -145,13 +150,14 @@ export function createSigningKeys(ports: Ports): SigningKeys {
 
   return {
     ensure,
+    isCovered,
     reload: () => {
       needed = begun + 1;
       return read();
     },
     signer: async () => {
       // With a key that was retired meanwhile it would sign what nobody believes.
-      if (!isUpToDate()) await read();
+      if (!isUpToDate()) await look();
       if (signing() === undefined) await ensure();
       const key = signing();
       if (key?.privateKey === undefined) throw new Error("there is no signing key, although one was just ensured");
@@ -163,6 +169,9 @@ export function createSigningKeys(ports: Ports): SigningKeys {
     jwks: () => ({ keys: keys.map((key) => key.jwk) }),
   };
 }
+
+/** Keys that signed until then may have tokens that live. */
+export const signingKeysSince = (now: Instant): Instant => now - VERIFIES_AFTER_MS;
 
 /** What a key is good for; the order is that of its life. */
 type SigningKeyState = "published" | "signs" | "verifies" | "retired";
@@ -184,7 +193,7 @@ function stateOf({ retiredAt, signsFrom, signsUntil }: SigningKeyRow, now: Insta
 /** The keys of which tokens could be alive, the newest first. */
 export async function listSigningKeySheets({ sql, clock }: Pick<Ports, "sql" | "clock">): Promise<SigningKeySheet[]> {
   const now = clock.now();
-  const rows = await listSigningKeys(sql, now - VERIFIES_AFTER_MS, LIMITS.signing_keys_max);
+  const rows = await listSigningKeys(sql, signingKeysSince(now), LIMITS.signing_keys_max);
   return rows.map((row) => ({
     kid: row.kid,
     state: stateOf(row, now),

@@ -52,12 +52,18 @@ export async function insertSigningKey(sql: Sql, key: NewSigningKey, now: Instan
 }
 
 /**
- * Stops keys at once: they sign nothing more and nothing they signed is believed. One that was stopped before is
- * announced again and keeps its time. @returns which of them there are
+ * Stops a key at once, or all that sign, will sign or signed until `since`: they sign nothing more and nothing they
+ * signed is believed. One that was stopped before is announced again and keeps its time.
+ * @returns which of them there are
  */
-export async function retireSigningKeys(sql: Sql, kids: readonly string[], now: Instant): Promise<string[]> {
+export async function retireSigningKeys(
+  sql: Sql,
+  { kid = null, since }: { readonly kid: string | null | undefined; readonly since: Instant },
+  now: Instant,
+): Promise<string[]> {
   const rows = await sql<{ readonly kid: string }[]>`
     update signing_key set retired_at = coalesce(retired_at, ${isoInstant(now)})
-    where kid = any(${[...kids]}::text[]) returning kid`;
+    where case when ${kid}::text is null then signs_until > ${isoInstant(since)} else kid = ${kid}::text end
+    returning kid`;
   return rows.map(({ kid }) => kid);
 }

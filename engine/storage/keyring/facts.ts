@@ -218,7 +218,8 @@ export function shownOnce(sql: Sql): (id: string, stored: unknown) => ShownFacts
     const before = known.get(id);
     if (before !== undefined && before.sealed === sealed) return before.shown;
     const shown = shownFacts(sql, id, stored);
-    known.set(id, { sealed, shown });
+    // What lies in clear costs nothing, and has nothing by which it is known to be the same.
+    if (sealed !== undefined) known.set(id, { sealed, shown });
     return shown;
   };
 }

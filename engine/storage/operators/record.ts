@@ -19,6 +19,7 @@ const OPERATOR_EVENTS = [
   "operator.integrator_approved",
   "operator.integrator_withdrawn",
   "operator.customer_ended",
+  "operator.signing_key_retired",
   "operator.failed",
 ] as const;
 export type OperatorEvent = (typeof OPERATOR_EVENTS)[number];

@@ -3,8 +3,8 @@ import { isoInstant, systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
 import { nodesKnow } from "../../../engine/identity/nodes/hearing.js";
 import { listSigningKeySheets } from "../../../engine/identity/tokens/signing-keys.js";
-import { retireSigningKeys } from "../../../engine/storage/identity/signing-keys.js";
-import { EXIT, parseArguments, UsageError } from "../command.js";
+import { retireSigningKeysBy } from "../../../engine/identity/operators/signing-keys.js";
+import { EXIT, parseArguments, reasonGiven, UsageError } from "../command.js";
 import type { Command } from "../command.js";
 import { lookInto, withDatabase } from "../database.js";
 import { complain, print, printRow } from "../terminal.js";
@@ -30,32 +30,33 @@ const listCommand: Command = {
 /** How ids of signing keys look. */
 const KID = /^[\w-]{43}$/;
 
-/** The key that is meant; undefined for all of them. @throws UsageError for neither, and for both */
-function meantIn(args: readonly string[]): string | undefined {
+/** The key that is meant, undefined for all of them, and why. @throws UsageError for neither key, and for both */
+function meantIn(args: readonly string[]) {
+  const [first = "", ...rest] = args;
   // One of 64 ids begins with a dash.
-  const words = args.length === 1 && KID.test(args[0] ?? "") ? ["--", ...args] : args;
-  const { values, options } = parseArguments(words, { flags: ["all"], words: 1 });
+  const words = KID.test(first) ? [...rest, "--", first] : args;
+  const { values, options } = parseArguments(words, { flags: ["all"], options: ["reason"], words: 1 });
   const [kid] = values;
   if (options.has("all") === (kid !== undefined))
     throw new UsageError("Name one key by its id, or all with --all; kurier keys list-signing lists them.");
-  return kid;
+  return { kid, reason: reasonGiven(options) };
 }
 
 const retireCommand: Command = {
   name: "keys retire-signing",
   summary: "End a key that signs access tokens, and every token that it has signed.",
   usage: [
-    "kurier keys retire-signing KID",
-    "kurier keys retire-signing --all",
+    'kurier keys retire-signing KID --reason "WHY"',
+    'kurier keys retire-signing --all --reason "WHY"',
     "For a key that leaked: keys change by themselves every 30 days. Engines make another one at once.",
-    "When the command ends every running engine refuses the tokens (401). Programs get new ones with their secrets or refresh tokens, which stay as they are. Safe to repeat.",
+    "When the command ends every running engine refuses the tokens (401). Programs get new ones with their secrets or refresh tokens, which stay as they are.",
+    "The reason stands in the operators' record. Of one key safe to repeat; --all ends what was made since, too. Where engines are behind a pooler it waits for some fifteen seconds.",
   ],
   run: async (args) => {
-    const kid = meantIn(args);
+    const { kid, reason } = meantIn(args);
     const retired = await withDatabase(loadConfig(), async ({ sql, url }) => {
       const ports = { sql, clock: systemClock };
-      const kids = kid === undefined ? (await listSigningKeySheets(ports)).map((key) => key.kid) : [kid];
-      const known = await retireSigningKeys(sql, kids, systemClock.now());
+      const known = await retireSigningKeysBy(ports, { kid, reason });
       // Also what was retired before: who repeats a command that was cut off must not read it before it holds.
       await nodesKnow({ ...ports, databaseUrl: url });
       return known;

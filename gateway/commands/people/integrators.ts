@@ -8,7 +8,7 @@ import { nodesKnow } from "../../../engine/identity/nodes/hearing.js";
 import type { BindingState } from "../../../engine/storage/identity/bindings.js";
 import { findIntegratorSheet, listIntegratorSheets } from "../../../engine/storage/operators/integrators.js";
 import type { IntegratorSheet } from "../../../engine/storage/operators/integrators.js";
-import { EXIT, parseArguments, UsageError } from "../command.js";
+import { EXIT, parseArguments, reasonGiven, UsageError } from "../command.js";
 import type { Command } from "../command.js";
 import { lookInto } from "../database.js";
 import { withTenants } from "../identity.js";
@@ -83,9 +83,7 @@ const decisionCommand = ({ verb, isAuthorized, summary, usage }: Decision): Comm
   run: async (args) => {
     const { values, options } = parseArguments(args, { options: ["reason"], words: 1 });
     const id = integratorIn(values[0]);
-    const reason = (options.get("reason") ?? "").trim();
-    if (reason === "" || reason.length > LIMITS.console_reason_chars_max)
-      throw new UsageError(`--reason must say why, in at most ${LIMITS.console_reason_chars_max} characters.`);
+    const reason = reasonGiven(options);
     const config = loadConfig();
     const now = await withTenants(config, async (tenants, { sql, url }) => {
       const outcome = await tenants.decideProduction({ id, isAuthorized, reason });

@@ -17,7 +17,7 @@ import type { Sql } from "../../../engine/storage/sql.js";
 import { publicUrlOf } from "../../start/addresses.js";
 import { openMasterKeys } from "../../start/data-dir.js";
 import { openWhiteLabelRegistry } from "../../start/white-label.js";
-import { EXIT, parseArguments, UsageError } from "../command.js";
+import { EXIT, parseArguments, reasonGiven, UsageError } from "../command.js";
 import type { Command, ExitCode } from "../command.js";
 import { lookInto, withDatabase } from "../database.js";
 import { withActors } from "./actors.js";
@@ -207,9 +207,7 @@ const endCustomerCommand: Command = {
     const { values, options } = parseArguments(args, { options: ["reason"], words: 1 });
     const id = parseUuid(values[0] ?? "");
     if (id === undefined) throw new UsageError("Name one customer by its id.");
-    const reason = (options.get("reason") ?? "").trim();
-    if (reason === "" || reason.length > LIMITS.console_reason_chars_max)
-      throw new UsageError(`--reason must say why, in at most ${LIMITS.console_reason_chars_max} characters.`);
+    const reason = reasonGiven(options);
     const outcome = await withTenants(loadConfig(), (tenants) => tenants.endCustomer({ id, reason }));
     if (outcome !== "ended") {
       complain(STAYS[outcome]);

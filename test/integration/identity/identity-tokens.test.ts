@@ -471,7 +471,7 @@ describe("signing keys (A-15)", () => {
     const token = (await login(node, key, clock)).accessToken;
     expect(await refusalOf(() => callerOf(cut, token, clock))).toBe("none");
     await pool.end();
-    await retireSigningKeys(db.sql, [String(partsOf(token).header["kid"])], clock.now());
+    await retireSigningKeys(db.sql, { kid: String(partsOf(token).header["kid"]), since: 0 }, clock.now());
     await eventually("the token is not believed", async () => {
       const said = await refusalOf(() => callerOf(cut, token, clock));
       return said !== "none" && said;
@@ -485,7 +485,7 @@ describe("signing keys (A-15)", () => {
     const { key: integratorKey } = await makeIntegrator(db, clock);
     const token = (await login(node, integratorKey, clock)).accessToken;
     expect(await answer(token)).toBe("none");
-    await retireSigningKeys(db.sql, [String(partsOf(token).header["kid"])], clock.now());
+    await retireSigningKeys(db.sql, { kid: String(partsOf(token).header["kid"]), since: 0 }, clock.now());
     await eventually("the token is refused", async () => (await answer(token)) === "TOKEN_INVALID");
     expect(await answer(await good())).toBe("none");
   });

@@ -3,11 +3,13 @@
  * and nobody has to do more than ask for another token.
  * @source design/reliability.md, A-15; D-524
  */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
 import type { Identity } from "../../../engine/identity/identity.js";
 import type { CreatedKey } from "../../../engine/identity/keys.js";
+import { openChannel } from "../../../engine/storage/channel.js";
+import type { Channel } from "../../../engine/storage/channel.js";
 import { EXIT } from "../../../gateway/commands/command.js";
 import { signingKeyCommands } from "../../../gateway/commands/keys/signing.js";
 import {
@@ -57,13 +59,14 @@ const tokenOf = async (node: Identity): Promise<string> => (await login(node, ke
 const answer = (node: Identity, token: string): Promise<string> => refusalOf(() => callerOf(node, token, clock));
 const keys = (name: string, ...args: readonly string[]) =>
   hearCommand({ commands: signingKeyCommands, name: `keys ${name}`, databaseUrl: db.url, args });
+const retire = (...meant: readonly string[]) => keys("retire-signing", ...meant, "--reason", "a copy was stolen");
 
 test("when the command ends no node believes a token of the retired key, and each signs with another at once", async () => {
   const [one, other] = [await start(), await start()];
   const pair = await login(one, key, clock);
   const leaked = kidOf(pair.accessToken);
   for (const node of [one, other]) expect(await answer(node, pair.accessToken)).toBe("none");
-  const { code, said } = await keys("retire-signing", leaked);
+  const { code, said } = await retire(leaked);
   expect([code, said]).toEqual([EXIT.ok, expect.stringMatching(new RegExp(`^${leaked} {2}retired\n.+ refused `, "u"))]);
   for (const node of [one, other]) expect(await answer(node, pair.accessToken)).toBe("TOKEN_INVALID");
   const fresh = [await tokenOf(one), await tokenOf(other)];
@@ -88,7 +91,7 @@ test("a node that hears no announcement neither believes a retired key nor signs
   channel.cut();
   // What it read when it noticed that it hears nothing is behind it.
   expect(await answer(deaf, token)).toBe("none");
-  expect((await keys("retire-signing", kidOf(token))).code).toBe(EXIT.ok);
+  expect((await retire(kidOf(token))).code).toBe(EXIT.ok);
   expect(await answer(deaf, token)).toBe("TOKEN_INVALID");
   expect(kidOf(await tokenOf(deaf))).not.toBe(kidOf(token));
 });
@@ -129,15 +132,34 @@ describe("the command line", () => {
     expect(await states()).toEqual(["retired", undefined]);
   });
 
-  test("a key that is retired twice keeps the time of the first, and is announced again", async () => {
+  test("a key that is retired twice keeps the time of the first, is announced again, and stands twice in the operators' record with the reason", async () => {
     const node = await start();
     const kid = kidOf(await tokenOf(node));
     const retiredAt = async (): Promise<unknown> =>
       (await db.sql`select retired_at as at from signing_key where kid = ${kid}`)[0]?.["at"];
-    expect((await keys("retire-signing", kid)).code).toBe(EXIT.ok);
+    expect((await retire(kid)).code).toBe(EXIT.ok);
     const first = await retiredAt();
-    expect((await keys("retire-signing", kid)).code).toBe(EXIT.ok);
+    const announced = vi.fn();
+    const channel = await new Promise<Channel>((resolve) => {
+      const opened = openChannel({
+        ...{ url: db.url, name: "test-retired", channel: "kurier_identity", onMessage: announced },
+        onUp: () => {
+          resolve(opened);
+        },
+        onDown: () => undefined,
+      });
+    });
+    expect((await retire(kid)).code).toBe(EXIT.ok);
     expect(await retiredAt()).toEqual(first);
+    await eventually("the second is announced", () => announced.mock.calls.flat().includes(`signing_key:${kid}`));
+    await channel.close();
+    const noted = await db.sql`
+      select event, target_type, metadata ->> 'reason' as reason from audit_entry where target_id = ${kid}`;
+    expect(noted).toEqual(
+      Array.from({ length: 2 }, () => ({
+        ...{ event: "operator.signing_key_retired", target_type: "signing_key", reason: "a copy was stolen" },
+      })),
+    );
   });
 
   test("all keys end with --all, also one that is published and has signed nothing yet", async () => {
@@ -147,21 +169,26 @@ describe("the command line", () => {
       insert into signing_key (kid, seq, alg, public_jwk, private_sealed, master_key_id, published_at, signs_from, signs_until)
       select 'next', seq + 1, alg, public_jwk, private_sealed, master_key_id, published_at, signs_until,
         signs_until + interval '30 days' from signing_key`;
-    const { code, said } = await keys("retire-signing", "--all");
+    const { code, said } = await retire("--all");
     expect([code, said.match(/ {2}retired$/gmu)?.length]).toEqual([EXIT.ok, 2]);
     expect(await answer(node, token)).toBe("TOKEN_INVALID");
-    expect(await answer(node, await tokenOf(node))).toBe("none");
+    const fresh = await tokenOf(node);
+    expect(await answer(node, fresh)).toBe("none");
+    // What was made since is one of all.
+    expect((await retire("--all")).code).toBe(EXIT.ok);
+    expect(await answer(node, fresh)).toBe("TOKEN_INVALID");
   });
 
-  test("a key that is none is not retired, and so is none where nobody says which", async () => {
+  test("keys retire-signing ends no key where its id is none, where nobody says which or why", async () => {
     await start();
     // One of 64 ids begins with a dash, as an option does.
     for (const none of ["none", `-${"x".repeat(42)}`])
-      expect([none, await keys("retire-signing", none)]).toEqual([
+      expect([none, await retire(none)]).toEqual([
         none,
         { code: EXIT.failed, said: "There is no signing key of this id; kurier keys list-signing lists them.\n" },
       ]);
     for (const args of [[], ["none", "--all"]])
-      await expect(keys("retire-signing", ...args)).rejects.toThrow(/^Name one key by its id, or all with --all;/u);
+      await expect(retire(...args)).rejects.toThrow(/^Name one key by its id, or all with --all;/u);
+    await expect(keys("retire-signing", "--all")).rejects.toThrow(/^--reason must say why, /u);
   });
 });

@@ -28,7 +28,7 @@ test.each([
   "meter show 01a20ddf-ec65-7a11-bae1-67aea79b1139",
   "keys rotate-master",
   "keys list-signing",
-  "keys retire-signing --all",
+  "keys retire-signing --all --reason stolen",
   "evidence verify",
   "retention --dry-run",
   "firms erase --firm 01a20ddf-ec65-7a11-bae1-67aea79b1139 --yes",

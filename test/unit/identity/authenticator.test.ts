@@ -48,6 +48,7 @@ const signingKeys = {
   signer: () => Promise.resolve({ kid: "k", privateKey }),
   verifier: () => known,
   isBelieved: () => known !== undefined,
+  isCovered: () => true,
   jwks: () => ({ keys: [] }),
 };
 
