@@ -209,14 +209,18 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   }
 
   roomForAnswer(bytes: number): Promise<void> {
-    return this.#room?.take(bytes) ?? Promise.resolve();
+    return this.#waited(this.#room?.take(bytes));
   }
 
-  async lineForAnswer(): Promise<void> {
+  lineForAnswer(): Promise<void> {
+    return this.#waited(this.#room?.line());
+  }
+
+  /** Waits for others; whose rights have ended meanwhile is shown nothing. */
+  async #waited(turn: Promise<void> | undefined): Promise<void> {
     const { clock } = this.ports;
     const since = clock.monotonic();
-    await this.#room?.line();
-    // A line may be long, and whose rights have ended meanwhile is shown nothing.
+    await turn;
     if (clock.monotonic() - since > LIMITS.authority_believed_ms) await this.#run(this.#plan.ends);
   }
 

@@ -5,7 +5,6 @@ import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
 import { participantKey } from "../../base/ids.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
-import { mapInSlices } from "../../base/memory/slices.js";
 import { RECEIVED_STATES } from "../../lifecycle/received.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
 import {
@@ -191,5 +190,5 @@ export async function pullInbound(
   const rows = await orTemporary(pullReceived(sql, query));
   await refuseLost(sql, "since", { ...query, rows });
   const page = pageOf(cursors, list, { rows, limit, given });
-  return { documents: await mapInSlices(page.rows, pulled), next_cursor: page.nextCursor, has_more: page.hasMore };
+  return { documents: page.rows.map(pulled), next_cursor: page.nextCursor, has_more: page.hasMore };
 }

@@ -5,7 +5,6 @@ import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
 import { participantKey } from "../../base/ids.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../base/ids.js";
-import { mapInSlices } from "../../base/memory/slices.js";
 import { OUTBOUND_STATES, PULL_STATUS } from "../../lifecycle/document.js";
 import type { OutboundState, PullStatus } from "../../lifecycle/document.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
@@ -219,7 +218,7 @@ export async function pullOutbound({ sql, cursors }: PullPorts, firmId: FirmId, 
   );
   await refuseLost(sql, "since", { ...beginning, rows });
   const page = pageOf(cursors, list, { rows, limit, given });
-  return { documents: await mapInSlices(page.rows, pulledSent), next_cursor: page.nextCursor, has_more: page.hasMore };
+  return { documents: page.rows.map(pulledSent), next_cursor: page.nextCursor, has_more: page.hasMore };
 }
 
 /** One document of the pull. @throws Refusal NOT_FOUND, TEMPORARY */

@@ -22,7 +22,7 @@ export interface DeliveryVerdict {
 }
 
 /** The end of a date that names no zone, as the oldest of HTTP's three forms. @source RFC 9110, section 5.6.7 */
-const WITHOUT_ZONE = /(?<![+-]\d\d):\d\d(?: \d{4})?$/;
+const WITHOUT_ZONE = /(?<![+-]\d\d):\d\d(?:\.\d+)?(?: \d{4})?$/;
 
 /** Reads `Retry-After`, seconds or a date, of a stranger. @returns undefined for what is neither */
 function retryAfterOf(header: string | undefined, now: Instant): number | undefined {

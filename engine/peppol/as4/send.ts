@@ -194,7 +194,7 @@ const TIME_OVER: Outcome = {
 const isSet = (clock: Clock, since: Moment): boolean =>
   Math.abs(clock.now() - since.now - (clock.monotonic() - since.monotonic)) > LIMITS.clock_step_ms;
 
-/** Nothing was sent: the next try looks everything up by the clock as it is then. */
+/** Nothing was sent: the next try uses what is believed by the clock as it is then. */
 const CLOCK_SET = {
   kind: "deferred",
   code: "CLOCK_SET",

@@ -411,7 +411,7 @@ export const CHECKS: readonly Check[] = [
       joined(
         folders.map(({ name, isEmpty }) =>
           isEmpty && database.fault === undefined && database.filled?.includes(name) === true
-            ? `${name} is an empty folder, or none, and the database says that something lies in it: its file system is not mounted, or all of it is lost.`
+            ? `${name} is an empty folder, or none, and the database says that something lies in it: its file system is not mounted, ${name} was changed, or all of it is lost.`
             : undefined,
         ),
       ),

@@ -74,7 +74,7 @@ const judged = async () => {
 };
 
 const EMPTY = (store: string): string =>
-  `${store} is an empty folder, or none, and the database says that something lies in it: its file system is not mounted, or all of it is lost.`;
+  `${store} is an empty folder, or none, and the database says that something lies in it: its file system is not mounted, ${store} was changed, or all of it is lost.`;
 
 test("an empty store in which nothing lies by what the database says is nothing to speak of", async () => {
   expect(await told()).toEqual([]);
