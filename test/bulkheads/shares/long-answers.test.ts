@@ -110,7 +110,7 @@ describe.each(serverForms)("%s", (form) => {
     await gateway.stop();
   });
 
-  test("who goes while he waits is passed over, and nothing is read for him", async () => {
+  test("who goes while he waits for a long page is passed over, and nothing is read for him", async () => {
     const held = heldPages();
     const gateway = await startGateway(form, [held.row], { ports: { authenticate } });
     const clients: WireClient[] = [];
@@ -254,10 +254,25 @@ test("no holder has more places than there are, each line moves in the order of 
   );
 });
 
-test("who comes when nobody waits any more takes no place", async () => {
+test("a caller who has gone before he comes to the line takes no place in it", async () => {
   const lines = new Lines(1);
   await expect(lines.take("a", AbortSignal.abort())).rejects.toMatchObject({ reason: "TEMPORARY" });
   expect(lines.holders).toBe(0);
+});
+
+/** The answers that can be long, by the addresses below which they are. */
+const LONG_ANSWERS = {
+  "/audit": ["auditList"],
+  "/connector": ["connectorListDocuments", "connectorListEvents"],
+  "/documents": ["batchDocumentStatus", "listInbox", "listInboxes", "listOutbox"],
+  "/events and /webhook-queue": ["pullEvents", "pullEventsOfAllFirms"],
+  "/firms": ["firmDocuments", "firmList"],
+  "/inbound and /outbound": ["pullInboundDocuments", "pullOutboundDocuments", "pullOutboundEvents"],
+} as const;
+
+test("an answer that can be long waits in the line of its key, and no other does", () => {
+  const inLine = publishedRows.filter(({ showsMany }) => showsMany === true).map(({ operation }) => operation);
+  expect(inLine.toSorted()).toEqual(Object.values(LONG_ANSWERS).flat().toSorted());
 });
 
 test("every list of which a caller can ask for more than one slice waits in the line of his key", () => {
