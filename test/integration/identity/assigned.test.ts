@@ -3,14 +3,16 @@
  * @source spec/enterprise.md, POST /consent-offers: "In sandbox the call targets only an already assigned synthetic company"
  */
 import { randomUUID } from "node:crypto";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { listFirmConsents } from "../../../engine/storage/identity/people/firm-consents.js";
 import { integratorCommands } from "../../../gateway/commands/people/integrators.js";
 import { answerOffer, api, bindClient, newClient, newPartner, withdraw } from "../../support/callers/partners.js";
 import type { Client, Partner } from "../../support/callers/partners.js";
+import { signIn, Visitor } from "../../support/callers/visitor.js";
+import type { PageAnswer } from "../../support/callers/visitor.js";
 import { openTransaction } from "../../support/database/transactions.js";
-import { startTestEngine } from "../../support/engines/engine.js";
+import { http, startTestEngine } from "../../support/engines/engine.js";
 import type { TestEngine } from "../../support/engines/engine.js";
 import { hearCommand } from "../../support/engines/heard-command.js";
 import { eventually } from "../../support/eventually.js";
@@ -71,7 +73,7 @@ test("a binding that there is stays as it is when its firm is assigned, and the 
   expect(await bindingOf(partner, client)).toMatchObject([{ state: "revoked" }]);
 });
 
-test("who is not there is named, and nothing is written", async () => {
+test("an integrator or a firm that is not there is named when a firm is assigned, and nothing is written", async () => {
   const [partner, client] = [await newPartner(t), await newClient(t)];
   expect(await assign(randomUUID(), client.firmId)).toEqual({ code: 1, said: "There is no integrator of this id.\n" });
   expect(await assign(partner.integratorId, randomUUID())).toEqual({
@@ -84,14 +86,31 @@ test("who is not there is named, and nothing is written", async () => {
   expect(await t.db.sql`select 1 from firm_binding where integrator_id = ${partner.integratorId}`).toEqual([]);
 });
 
-test("a firm that is only assigned has agreed to nothing: its page and its status name no consent and no interface", async () => {
+/** The page of a firm as somebody sees it who was made its owner. */
+async function pageForOwner({ firmId }: Client): Promise<() => Promise<PageAnswer>> {
+  const email = "majitel@pekaren.example";
+  const { adminUrl, admin } = t.sandbox;
+  const headers = { authorization: `Bearer ${admin.token}`, "content-type": "application/json" };
+  const office = JSON.stringify({ email, firmId, role: "owner" });
+  expect((await http("POST", `${adminUrl}/admin/people`, headers, office)).status).toBe(201);
+  const owner = new Visitor(t.engine.publicUrl);
+  await signIn(owner, join(t.dataDir, "mail"), email);
+  return () => owner.get(`/firm/${firmId}`);
+}
+
+test("a firm that is only assigned has agreed to nothing: its owner's page names nobody, and its status no interface", async () => {
   const [partner, client] = [await newPartner(t), await newClient(t)];
   await assign(partner.integratorId, client.firmId);
-  expect(await listFirmConsents(t.db.sql, client.firmId, 10)).toEqual([]);
+  const page = await pageForOwner(client);
+  const nobody = await page();
+  expect([nobody.status, nobody.text]).toEqual([200, expect.stringContaining("Nobody may act for your firm")]);
+  expect(nobody.text).not.toContain("Účtovníctvo Plus");
   const status = () => api(t, partner.key.token, `GET /firms/consent-status?firmId=${client.firmId}`);
   expect((await status()).json).toMatchObject({ state: "required", interface: null, scopes: [] });
-  await invite(partner, client);
+  const offer = await invite(partner, client);
   expect((await status()).json).toMatchObject({ interface: null, scopes: [] });
+  expect(await answerOffer(t, String(offer.json["id"]), client.firmId)).toBe("accepted");
+  expect((await page()).text).toContain("Účtovníctvo Plus");
 });
 
 test.each([
