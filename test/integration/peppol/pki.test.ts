@@ -626,24 +626,28 @@ describe("revocation", () => {
   });
 
   // Evidence says by the wall clock when a message left, and `evidence verify` holds the answer against it.
+  const [TERM, SKEW] = [LIMITS.revocation_cache_ms, LIMITS.revocation_clock_skew_ms];
   test.each([
-    ["back", -HOUR],
-    ["on", 3 * HOUR],
-  ])("an answer and a list from before the clock was set %s are asked for again, and judged by it", async (_, step) => {
+    ["back by their whole term", { step: -TERM, status: "unknown", asked: 3 }],
+    ["back by less than clocks may differ", { step: -SKEW / 2, status: "good", asked: 2 }],
+    ["on beyond their end", { step: TERM + SKEW + 1, status: "unknown", asked: 3 }],
+  ])("an answer and a list from before the clock was set %s are asked for again, and judged by it", async (_, set) => {
     const listed = pki.leaf("ap", "PSK000006", { crlUrl: urls.crlUrl });
     const now = clock.now();
-    answerOcsp(reply("good", { thisUpdate: now, nextUpdate: now + HOUR }));
-    server.crl = () => ({ body: makeCrl(pki.ap, [], now, now + HOUR) });
+    answerOcsp(reply("good", { thisUpdate: now, nextUpdate: now + TERM }));
+    server.crl = () => ({ body: makeCrl(pki.ap, [], now, now + TERM) });
     const trust = open("soft");
     const both = () => Promise.all([leaf, listed].map(({ certificate }) => trust.check(certificate, { usage: "ap" })));
     const good = { kind: "trusted", revocation: { status: "good" } };
     expect(await both()).toMatchObject([good, good]);
-    clock.setNow(now + step);
-    const unknown = { kind: "trusted", revocation: { status: "unknown", checkedAt: now + step } };
-    expect(await both()).toMatchObject([unknown, unknown]);
+    clock.setNow(now + set.step);
+    const judged = { kind: "trusted", revocation: { status: set.status, checkedAt: now + set.step } };
+    expect(await both()).toMatchObject([judged, judged]);
+    expect(server.asked).toEqual({ ocsp: 2, crl: 2 });
+    // Where the clock is set right, an answer that does not hold at that time is asked for once more.
     clock.setNow(now);
     expect(await both()).toMatchObject([good, good]);
-    expect(server.asked).toEqual({ ocsp: 3, crl: 3 });
+    expect(server.asked).toEqual({ ocsp: set.asked, crl: set.asked });
   });
 
   test("a responder that is down is not asked again at once, and a list is fetched once for all its certificates", async () => {
