@@ -15,6 +15,7 @@ import type { Sql } from "../../../engine/storage/sql.js";
 import { accessToken, http, invoiceXml, sapi, send, sendParts, startTestEngine } from "../../support/engines/engine.js";
 import type { HttpAnswer, Mailbox, TestEngine } from "../../support/engines/engine.js";
 import { eventually } from "../../support/eventually.js";
+import { fakeSql } from "../../support/fake-sql.js";
 import { startFreezingProxy } from "../../support/network/freezing-proxy.js";
 import type { FreezingProxy } from "../../support/network/freezing-proxy.js";
 import { serverForms } from "../../support/engines/gateway.js";
@@ -133,9 +134,9 @@ test.each([
   ["Chinese", '在往关系"document"中插入索引元组 (0,12) 时'],
 ])("a concurrent request is known by what a server says in %s, too", async (_, where) => {
   const late = Object.assign(new Error("lock timeout"), { code: "55P03", where: `${where}\nSQL` });
-  const answersLate = ((): never => {
+  const answersLate = fakeSql(() => {
     throw late;
-  }) as unknown as Sql;
+  });
   const told = await createAcceptBatches(answersLate).accept(newDocumentRow(firmId, SENDER));
   expect(told).toEqual({ kind: "in_flight" });
 });

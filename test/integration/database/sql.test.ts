@@ -25,6 +25,7 @@ import { databaseErrorOf } from "../../../engine/storage/unusable.js";
 import { route } from "../../../gateway/contract/route.js";
 import { eventually } from "../../support/eventually.js";
 import { fakeClock } from "../../support/fake-clock.js";
+import { fakeSql } from "../../support/fake-sql.js";
 import { serverForms, startGateway } from "../../support/engines/gateway.js";
 import { freshDatabase } from "../../support/database/postgres.js";
 import type { TestDatabase } from "../../support/database/postgres.js";
@@ -371,7 +372,7 @@ test.each([
 
 test("an operator who shows a held document while the database lets nobody in is told to come again", async () => {
   const refused = Object.assign(new Error("x"), { code: "28P01", severity: "FATAL" });
-  const sql = (() => Promise.reject(refused)) as unknown as Sql;
+  const sql = fakeSql(() => Promise.reject(refused));
   const released = release(
     { sql, clock: fakeClock(), log: silentLog, metrics: createMetrics() },
     randomUUID() as ReceivedDocumentId,

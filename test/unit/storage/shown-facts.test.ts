@@ -9,6 +9,7 @@ import { listPending, listPendingOfAll } from "../../../engine/storage/events/pu
 import { sealFacts, shownFacts, shownOnce, useFactsSealer } from "../../../engine/storage/keyring/facts.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
 import type { Sql } from "../../../engine/storage/sql.js";
+import { fakeSql } from "../../support/fake-sql.js";
 import { turnsDuring } from "../../support/turns.js";
 
 const SENDER = "0245:2020202020";
@@ -20,7 +21,7 @@ function counted() {
   const seen = { opened: 0, unopened: 0 };
   // Bounded by the rows of a test.
   const rows: unknown[] = [];
-  const sql = (() => Promise.resolve(rows)) as unknown as Sql;
+  const sql = fakeSql(() => Promise.resolve(rows));
   const open: typeof sealer.open = (...sealed) => {
     seen.opened += 1;
     return sealer.open(...sealed);

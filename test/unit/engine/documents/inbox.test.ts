@@ -8,7 +8,7 @@ import type { FirmId, ParticipantId } from "../../../../engine/base/ids.js";
 import { LIMITS } from "../../../../engine/base/limits.js";
 import { createInbox } from "../../../../engine/documents/inbound/inbox.js";
 import { createSealer } from "../../../../engine/storage/sealer.js";
-import type { Sql } from "../../../../engine/storage/sql.js";
+import { fakeSql } from "../../../support/fake-sql.js";
 
 const READER = {
   firmId: "0197b2f0-0000-7000-8000-000000000001" as FirmId,
@@ -16,7 +16,7 @@ const READER = {
 };
 
 test("the last of more questions for the inbox at one moment than may wait is refused for now", async () => {
-  const silent = (() => new Promise(() => undefined)) as unknown as Sql;
+  const silent = fakeSql(() => new Promise(() => undefined));
   const key = Buffer.alloc(32, 1);
   const inbox = createInbox({
     sql: silent,
