@@ -64,6 +64,13 @@ test("facts that lie in clear are shown as they are, and nothing is opened for t
   expect(seen.opened).toBe(0);
 });
 
+test("rows of one document whose facts lie in clear each show their own, also beside sealed ones", () => {
+  const { sql, factsOf } = counted();
+  const shown = shownOnce(sql);
+  const rows = [{ documentNumber: "F-1" }, { documentNumber: "F-2" }, factsOf(ONE, "F-3"), { documentNumber: "F-4" }];
+  expect(rows.map((stored) => shown(ONE, stored).number)).toEqual(["F-1", "F-2", "F-3", "F-4"]);
+});
+
 const ROWS = 4 * LIMITS.listed_slice_items;
 const FIRM = ONE as FirmId;
 const PLACE = { transactionId: "1", position: "1" };
