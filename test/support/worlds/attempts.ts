@@ -15,12 +15,21 @@ export async function attemptOnce(ports: DispatchPorts, id: DocumentId, owner = 
   return true;
 }
 
+type Handlers = DocumentKind["handlers"];
+
+const nothingElse = (): never => {
+  throw new Error("this document is asked for nothing but its attempts");
+};
+
 /** Documents that do this with an attempt which was claimed, and nothing else. */
-export const attempting = (attempt: (claimed: ClaimedAttempt) => Promise<unknown>): DocumentKind =>
-  ({
-    ...{ name: "document", idle_ms: 0, start: () => null },
-    handlers: { Attempt: (_: null, claimed: ClaimedAttempt) => attempt(claimed) },
-  }) as unknown as DocumentKind;
+export const attempting = (attempt: (claimed: ClaimedAttempt) => ReturnType<Handlers["Attempt"]>): DocumentKind => ({
+  ...{ name: "document", idle_ms: 0, start: () => null },
+  handlers: {
+    Attempt: (_, claimed) => attempt(claimed),
+    ...{ Accept: nothingElse, OperateStaged: nothingElse, Respond: nothingElse, Hasten: nothingElse },
+    ...{ Follow: nothingElse, Judge: nothingElse, Release: nothingElse },
+  },
+});
 
 /** Lets the time of a document's next attempt come. */
 export async function makeDue(sql: Sql, id: DocumentId): Promise<void> {
