@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
 import { loadConfig } from "../../../engine/base/config.js";
@@ -24,14 +24,11 @@ import type { TestDatabase } from "../../support/database/postgres.js";
 
 let db: TestDatabase;
 let folder: string;
-beforeAll(async () => {
+beforeEach(async () => {
   db = await freshDatabase();
   folder = mkdtempSync(join(tmpdir(), "kurier-empty-stores-"));
 });
-afterEach(() => {
-  for (const name of ["evidence", "payloads"]) rmSync(join(folder, name), { recursive: true, force: true });
-});
-afterAll(async () => {
+afterEach(async () => {
   await db.drop();
   rmSync(folder, { recursive: true, force: true });
 });
