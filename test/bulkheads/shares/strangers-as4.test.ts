@@ -22,7 +22,6 @@ import { authoritiesOf } from "../../../engine/peppol/pki/paths.js";
 import { createPki } from "../../../engine/peppol/pki/pki.js";
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
 import { wrapDocument } from "../../../engine/peppol/envelope/byte-exact.js";
-import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
 import { createPool, PoolBusy } from "../../../validators/pool.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import { inThread, userMessage } from "../../support/as4/as4.js";
@@ -31,6 +30,7 @@ import { accessPoint } from "../../support/as4/as4-keys.js";
 import type { AccessPoint } from "../../support/as4/as4-keys.js";
 import { memoryInbox } from "../../support/as4/as4-peer.js";
 import { memoryArchive } from "../../support/as4/evidence.js";
+import { invoiceOf } from "../../support/as4/outgoing.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import { makeTestPki, parsed } from "../../support/peppol/test-pki.js";
 import type { Leaf, TestPki } from "../../support/peppol/test-pki.js";
@@ -99,17 +99,7 @@ async function messageOf(from: AccessPoint | Leaf): Promise<BuiltMessage> {
     instanceId: randomUUID(),
     createdAt: NOW,
     countryC1: "SK",
-    payload: Buffer.from(
-      sampleInvoice({
-        sender,
-        receiver,
-        senderName: "A",
-        receiverName: "B",
-        number: "1",
-        issueDate: "2026-11-20",
-        lines: 1,
-      }),
-    ),
+    payload: invoiceOf(),
   });
   if (wrapped.kind === "refused") throw new Error(wrapped.fault);
   const message = userMessage(from, us, { action: `busdox-docid-qns::${TYPE}` });

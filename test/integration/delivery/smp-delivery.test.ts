@@ -6,7 +6,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
@@ -22,6 +21,7 @@ import { smpRecord, startDnsServer } from "../../support/peppol/dns-server.js";
 import type { TestDnsServer } from "../../support/peppol/dns-server.js";
 import { memoryArchive } from "../../support/as4/evidence.js";
 import type { MemoryArchive } from "../../support/as4/evidence.js";
+import { invoiceOf } from "../../support/as4/outgoing.js";
 import { fakeClock } from "../../support/fake-clock.js";
 import type { FakeClock } from "../../support/fake-clock.js";
 import {
@@ -103,17 +103,7 @@ const deliver = (): Promise<Outcome> =>
       sbdhInstanceId: randomUUID(),
       createdAt: clock.now(),
       countryC1: "SK",
-      payload: Buffer.from(
-        sampleInvoice({
-          sender: SENDER,
-          receiver: RECEIVER,
-          senderName: "A",
-          receiverName: "B",
-          number: String((sent += 1)),
-          issueDate: "2026-11-20",
-          lines: 1,
-        }),
-      ),
+      payload: invoiceOf({ sender: SENDER, receiver: RECEIVER, number: String((sent += 1)) }),
     },
     new AbortController().signal,
   );

@@ -16,15 +16,14 @@ import { memoryArchive } from "./evidence.js";
 
 const sender = "0245:2020202020" as ParticipantId;
 const receiver = "0245:1234567890" as ParticipantId;
-const INVOICE = {
-  sender,
-  receiver,
-  senderName: "A",
-  receiverName: "B",
-  number: "1",
-  issueDate: "2026-11-20",
-  lines: 1,
-} as const;
+/** An invoice of one line from one participant to the other. */
+export const invoiceOf = (changes: Partial<Parameters<typeof sampleInvoice>[0]> = {}): Buffer =>
+  Buffer.from(
+    sampleInvoice({
+      ...{ sender, receiver, senderName: "A", receiverName: "B", number: "1", issueDate: "2026-11-20", lines: 1 },
+      ...changes,
+    }),
+  );
 
 /** The first attempt at an invoice. */
 export const outgoing = (changes: Partial<Exchange> = {}): Exchange => ({
@@ -37,7 +36,7 @@ export const outgoing = (changes: Partial<Exchange> = {}): Exchange => ({
   sbdhInstanceId: randomUUID(),
   createdAt: systemClock.now(),
   countryC1: "SK",
-  payload: Buffer.from(sampleInvoice(INVOICE)),
+  payload: invoiceOf(),
   ...changes,
 });
 

@@ -8,7 +8,6 @@ import { gzipSync } from "node:zlib";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/base/clock.js";
-import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
 import type { ParticipantId } from "../../../engine/base/ids.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
@@ -29,6 +28,7 @@ import { memoryInbox, ownOf, trustIn } from "../../support/as4/as4-peer.js";
 import type { MemoryInbox } from "../../support/as4/as4-peer.js";
 import { memoryArchive } from "../../support/as4/evidence.js";
 import type { MemoryArchive } from "../../support/as4/evidence.js";
+import { invoiceOf } from "../../support/as4/outgoing.js";
 import { JobQuarantined } from "../../../validators/pool.js";
 
 const sender = "0245:2020202020" as ParticipantId;
@@ -77,11 +77,6 @@ afterEach(async () => {
   expect(await verdict(one, await receive(one.body, one.contentType))).toBe("receipt");
 });
 
-const invoice = (number = "1"): Buffer =>
-  Buffer.from(
-    sampleInvoice({ sender, receiver, senderName: "A", receiverName: "B", number, issueDate: "2026-11-20", lines: 1 }),
-  );
-
 interface Choices {
   readonly messageId: string;
   readonly instanceId: string;
@@ -104,7 +99,7 @@ async function good(choices: Partial<Choices> = {}): Promise<Sent> {
     instanceId: choices.instanceId ?? randomUUID(),
     createdAt: Date.parse("2026-11-20T10:00:00Z"),
     countryC1: "SK",
-    payload: choices.payload ?? invoice(),
+    payload: choices.payload ?? invoiceOf(),
   });
   if (wrapped.kind === "refused") throw new Error(wrapped.fault);
   const messageId = choices.messageId ?? `${randomUUID()}@peer`;
@@ -151,7 +146,7 @@ const nothingStored = (): void => {
 
 describe("taken", () => {
   test("a message that is taken is stored, archived and receipted: the receipt proves exactly what was sent, and the payload is byte for byte what the sender had", async () => {
-    const payload = invoice();
+    const payload = invoiceOf();
     const sent = await good({ payload });
     const reply = await receive(sent.body, sent.contentType);
     expect([reply.status, await verdict(sent, reply)]).toEqual([200, "receipt"]);
@@ -197,7 +192,7 @@ describe("taken", () => {
   ])("another document under a used %s is refused, not swallowed", async (_, ids) => {
     const first = await good(ids);
     await receive(first.body, first.contentType);
-    const second = await good({ ...ids, payload: invoice("2") });
+    const second = await good({ ...ids, payload: invoiceOf({ number: "2" }) });
     expect(await verdict(second, await receive(second.body, second.contentType))).toBe("EBMS:0003");
     expect([inbox.received.length, archive.stored.length]).toEqual([1, 1]);
   });
@@ -310,7 +305,7 @@ describe("X-09: parts, encryption, compression", () => {
       instanceId: randomUUID(),
       createdAt: 0,
       countryC1: "SK",
-      payload: invoice(),
+      payload: invoiceOf(),
     });
     return wrapped.kind === "built" ? wrapped.bytes : Buffer.alloc(0);
   };
@@ -346,7 +341,7 @@ describe("X-09: parts, encryption, compression", () => {
       "EBMS:0303",
     ],
     ["a gzip of 200 MB of zeros", () => payload(gzipSync(Buffer.alloc(200 * 1024 * 1024))), "EBMS:0303"],
-    ["a payload that is no standard business document", () => payload(gzipSync(invoice())), "EBMS:0003"],
+    ["a payload that is no standard business document", () => payload(gzipSync(invoiceOf())), "EBMS:0003"],
     ["a payload that is no XML", () => payload(gzipSync(Buffer.from("hello"))), "EBMS:0003"],
   ];
   test.each(cases)(

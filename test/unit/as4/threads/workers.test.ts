@@ -6,7 +6,6 @@ import { createMetrics } from "../../../../engine/base/metrics.js";
 import type { ParticipantId } from "../../../../engine/base/ids.js";
 import { LIMITS } from "../../../../engine/base/limits.js";
 import { as4Workers } from "../../../../engine/documents/inbound/arrival-workers.js";
-import { sampleInvoice } from "../../../../engine/invoices/sample-invoice.js";
 import type { ArrivedMessage } from "../../../../engine/peppol/as4/arrival.js";
 import type { ReadyMessage } from "../../../../engine/peppol/as4/departure.js";
 import type { As4Jobs } from "../../../../engine/peppol/as4/jobs.js";
@@ -20,6 +19,7 @@ import { PROGRESS } from "../../../../validators/protocol.js";
 import { hashOf } from "../../../../validators/lanes/quarantine.js";
 import { plainOf, userMessage } from "../../../support/as4/as4.js";
 import { accessPoint } from "../../../support/as4/as4-keys.js";
+import { invoiceOf } from "../../../support/as4/outgoing.js";
 import { fakeClock } from "../../../support/fake-clock.js";
 import { bundleWorker } from "../../../support/validators/worker-bundle.js";
 import type { WorkerBundle } from "../../../support/validators/worker-bundle.js";
@@ -61,18 +61,7 @@ const workers = (ask: ValidatorPool["ask"] = (kind, input, options) => pool.ask(
     onJudged: (took_ms) => judged.push(took_ms),
   });
 
-const invoice = (lines = 3): Buffer =>
-  Buffer.from(
-    sampleInvoice({
-      sender,
-      receiver,
-      senderName: "A",
-      receiverName: "B",
-      number: "1",
-      issueDate: "2026-11-20",
-      lines,
-    }),
-  );
+const invoice = (lines = 3): Buffer => invoiceOf({ lines });
 
 async function ready(payload: Buffer, jobs = workers()): Promise<ReadyMessage> {
   const built = await jobs.build({
