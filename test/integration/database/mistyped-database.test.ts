@@ -25,7 +25,7 @@ const WORK: readonly (readonly [string])[] = [
   ["retention --dry-run"],
   ["meter rebuild"],
   ["keys rotate-master"],
-  ["keys retire-signing --all"],
+  ["keys retire-signing --all --reason stolen"],
   [`keys create --firm ${ID}`],
   [`firms set --firm ${ID} --name Acme`],
   [`firms erase --firm ${ID} --yes`],

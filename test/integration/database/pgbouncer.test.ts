@@ -260,7 +260,8 @@ describe.skipIf(program === undefined || !isInstalled(POSTGRES_15))("behind PgBo
     expect(await answers(token)).toEqual([200, 200]);
     const databaseUrl = `${pooler.url}${ASKED}`;
     const { code } = await hearCommand({
-      ...{ commands: signingKeyCommands, name: "keys retire-signing", databaseUrl, args: ["--all"] },
+      ...{ commands: signingKeyCommands, name: "keys retire-signing", databaseUrl },
+      args: ["--all", "--reason", "a copy was stolen"],
     });
     expect([code, await answers(token)]).toEqual([EXIT.ok, [401, 401]]);
     for (const index of [0, 1])
