@@ -151,6 +151,7 @@ const PASSING_CLIENT = new Set<string>([
   "CONNECTION_DESTROYED",
   "CONNECT_TIMEOUT",
   "EADDRNOTAVAIL",
+  "EAGAIN",
   "EAI_AGAIN",
   "ECONNREFUSED",
   "ECONNRESET",
@@ -172,9 +173,12 @@ export const isEnding = (error: unknown): boolean =>
   (("severity" in error && ENDINGS.has(error.severity)) ||
     ("severity_local" in error && ENDINGS.has(error.severity_local)));
 
+/** Codes that a Unix socket of the database shares with files and processes: it is not there, or its queue is full. */
+const SHARED = new Set(["EAGAIN", "ENOENT"]);
+
 /** A file or folder that is not there is no socket of the database, though both have one code. */
 export const isOfFile = (error: unknown): boolean =>
-  errorCode(error) === "ENOENT" && error instanceof Error && "syscall" in error && error.syscall !== "connect";
+  SHARED.has(errorCode(error) ?? "") && error instanceof Error && "syscall" in error && error.syscall !== "connect";
 
 /** What a file system has said has a code that sockets have, too, and is nothing of the database's. */
 const isElsewhere = (error: unknown): boolean => isOfFile(error) || error instanceof EvidenceStoreFailure;

@@ -34,6 +34,7 @@ const UNTRUSTED_REASON: Reason = { words: "its certificate is not trusted here",
 /** By SQLSTATE, and by the codes of the sockets and of postgres.js. */
 const REASONS: Readonly<Record<string, Reason>> = {
   ECONNREFUSED: { words: "nobody listens at the address of DATABASE_URL" },
+  EAGAIN: { words: "it takes no connection from the full queue of its socket" },
   ENOENT: { words: "there is no socket at the path of DATABASE_URL" },
   ENOTFOUND: { words: "the host of DATABASE_URL is not known" },
   EAI_AGAIN: { words: "the host of DATABASE_URL cannot be resolved now" },

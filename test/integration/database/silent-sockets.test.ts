@@ -2,9 +2,14 @@
  * A connection to Postgres whose other end is gone without a word, as behind a host that was switched off: what waits on it
  * is told so, and asks again on another one. Method: a proxy in front of Postgres that stops passing octets.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
-import { openSql } from "../../../engine/storage/sql.js";
+import { openSql, orTemporary } from "../../../engine/storage/sql.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 import { eventually } from "../../support/eventually.js";
 import { freshDatabase } from "../../support/database/postgres.js";
@@ -88,4 +93,31 @@ test("a statement that may take as long as it likes is not ended for saying noth
   const before = await sessionOf(sql);
   await sql`select pg_sleep(${SILENCE_MS / 2 / 1_000})`;
   expect(await sessionOf(sql)).toBe(before);
+});
+
+/** A server that listens at a Unix socket and stands still from its first moment on. @returns its address */
+async function startStandingServer(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "kurier-standing-"));
+  const listen = `require("node:net").createServer().listen({ path: process.argv[1], backlog: 1 }, () => {
+    process.stdout.write("listens", () => process.kill(process.pid, "SIGSTOP"));
+  });`;
+  const server = spawn(process.execPath, ["-e", listen, join(folder, ".s.PGSQL.5432")], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  onTestFinished(() => {
+    server.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await once(server.stdout, "data");
+  return `postgres://kurier@localhost/postgres?host=${encodeURIComponent(folder)}`;
+}
+
+test("a server that stands still until the queue of its Unix socket is full is away, and callers are told to come again", async () => {
+  const sql = openSql({ url: await startStandingServer(), name: "standing", connections: 8 });
+  onTestFinished(() => sql.end({ timeout: 0 }));
+  const first = Promise.race(Array.from({ length: 8 }, () => sql`select 1`));
+  await expect(orTemporary(first)).rejects.toMatchObject({
+    reason: "TEMPORARY",
+    extras: { failure: expect.stringMatching(/^E(?:AGAIN|CONNREFUSED)$/u) as string },
+  });
 });

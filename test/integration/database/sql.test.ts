@@ -346,6 +346,8 @@ test.each([
   ["the same code inside a session", { code: "28000", severity: "ERROR" }, false, false],
   ["a socket that is not there", { code: "ENOENT", syscall: "connect" }, true, false],
   ["a file that is not there", { code: "ENOENT", syscall: "open" }, false, false],
+  ["a socket whose queue is full", { code: "EAGAIN", syscall: "connect" }, true, false],
+  ["a process for which the machine has no room", { code: "EAGAIN", syscall: "spawn" }, false, false],
 ])("%s passes, or is a fault of ours, by who is refused", (_what, said, passes, isUnknown) => {
   const error = Object.assign(new Error("x"), said);
   expect([isPassing(error), isUnknownOutcome(error)]).toEqual([passes, isUnknown]);
@@ -360,6 +362,7 @@ test.each([
   ["a password that is not taken", Object.assign(new Error("x"), { code: "28P01", severity: "FATAL" }), 1],
   ["a certificate whose time is over", Object.assign(new Error("x"), { code: "CERT_HAS_EXPIRED" }), 1],
   ["a file that is not there", Object.assign(new Error("x"), { code: "ENOENT", syscall: "open" }), 1],
+  ["a socket whose queue is full", Object.assign(new Error("x"), { code: "EAGAIN", syscall: "connect" }), 2],
 ])("%s is asked again for as long as a wait may mend it", async (_what, error, times) => {
   let asked = 0;
   const ask = () => {
