@@ -28,8 +28,8 @@ const WITHOUT_ZONE = /(?<![+-]\d\d):\d\d(?:\.\d+)?(?: \d{4})?$/;
 function retryAfterOf(header: string | undefined, now: Instant): number | undefined {
   const text = header?.trim() ?? "";
   const date = WITHOUT_ZONE.test(text) ? `${text}Z` : text;
-  const wait = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(date) - now;
-  return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), LIMITS.webhook_retry_after_max_ms) : undefined;
+  const wait = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(date) - now;
+  return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), LIMITS.webhook_retry_after_max_ms);
 }
 
 /** Judges the result of an attempt. */

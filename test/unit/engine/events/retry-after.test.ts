@@ -36,6 +36,12 @@ test.each(["UTC", "Pacific/Kiritimati", "America/New_York"])(
   },
 );
 
+test("seconds in Retry-After that are more than a day are a day, however many digits they have", () => {
+  const written = ["86401", "4294967296", "9999999999", "9".repeat(400)];
+  expect(written.map(asked)).toEqual(written.map(() => LIMITS.webhook_retry_after_max_ms));
+  expect(["0", "0000000000120"].map(asked)).toEqual([0, 120_000]);
+});
+
 test("a Retry-After of the past asks for nothing more, a far one for a day, and what is no date for nothing at all", () => {
   expect(asked("Sun, 29 Nov 2026 16:00:00 GMT")).toBe(0);
   expect(asked("Sun, 29 Nov 2036 16:00:00 GMT")).toBe(LIMITS.webhook_retry_after_max_ms);
