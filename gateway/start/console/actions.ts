@@ -45,6 +45,9 @@ const known = <T>(value: T | undefined): T => {
   return value;
 };
 
+/** What another operator may have done a moment before is not there any more. @param message  what is so */
+const gone = (message: string): Refusal => new Refusal("NOT_FOUND", [], { message });
+
 /** Whose a subscription is; the Connector's webhook is of no firm. @throws Refusal NOT_FOUND */
 async function holderOf({ sql }: Parts, id: string) {
   const webhook = known(await orTemporary(findWebhook(sql, id)));
@@ -117,7 +120,8 @@ const ACTIONS: Readonly<Record<string, ActionRow>> = {
     targetType: "document",
     run: async ({ release }, { id }) => {
       const document = known(parseReceivedDocumentId(id));
-      if (!(await release(document))) throw new Refusal("NOT_FOUND");
+      if (!(await release(document)))
+        throw gone("No document of this id waits for a verdict: it is shown to its firm already, or there is none.");
       return `/console/documents/${document}?done=release`;
     },
   },
@@ -170,7 +174,8 @@ const ACTIONS: Readonly<Record<string, ActionRow>> = {
     run: async ({ withdraw }, { id, actor }) => {
       const [integrator = "", firm = ""] = id.split("/");
       const firmId = known(parseFirmId(firm));
-      if (!(await withdraw(known(parseIntegratorId(integrator)), firmId, actor))) throw new Refusal("NOT_FOUND");
+      if (!(await withdraw(known(parseIntegratorId(integrator)), firmId, actor)))
+        throw gone("This firm has no consent with that integrator: it was withdrawn already, or never given.");
       return `/console/firms/${firmId}?done=withdraw-consent`;
     },
   },

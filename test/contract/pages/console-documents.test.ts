@@ -201,6 +201,19 @@ test("an action that nobody knows, and a thing that nobody has, is refused with 
     ]);
 });
 
+test("whoever comes second is told so, of a consent that is withdrawn and of a document that its firm sees", async () => {
+  const [partner, client] = [await newPartner(running), await newClient(running)];
+  await bindClient(running, partner, client);
+  const page = await visitor.get(`/console/firms/${client.firmId}`);
+  const form = formOf(page, "/console/actions/withdraw-consent");
+  const answers = await Promise.all(["mine", "mine as well"].map((reason) => visitor.submit(form, { reason })));
+  expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([303, 404]);
+  expect(answers.map(({ text }) => text).join("")).toContain("it was withdrawn already");
+  const fields = { ...form.fields, id: received.id, reason: "nobody judges it" };
+  const shown = await visitor.post("/console/actions/release-document", fields);
+  expect([shown.status, shown.text.includes("it is shown to its firm already")]).toEqual([404, true]);
+});
+
 test("a key is ended from its firm's page: its next login fails", async () => {
   const key = await newFirmKey(running, running.sandbox.sender.firmId as FirmId);
   const page = await visitor.get(`/console/firms/${running.sandbox.sender.firmId}`);
