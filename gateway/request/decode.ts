@@ -90,7 +90,8 @@ function parsePairs(text: string, unreadable: "BODY_MALFORMED" | "REQUEST_INVALI
     const name = percentDecode((equals === -1 ? pair : pair.slice(0, equals)).replaceAll("+", " "));
     const value = equals === -1 ? "" : percentDecode(pair.slice(equals + 1).replaceAll("+", " "));
     if (name === undefined || value === undefined || name === "__proto__") {
-      throw new Refusal(unreadable, [], { message: "A field cannot be read: write it percent-encoded in UTF-8." });
+      const message = "A field cannot be read: write it percent-encoded in UTF-8.";
+      throw new Refusal(unreadable, name === undefined ? [] : [{ field: fieldName(name), message }], { message });
     }
     if (Object.hasOwn(values, name))
       throw new Refusal("REQUEST_INVALID", [{ field: fieldName(name), message: "This field came more than once." }]);

@@ -63,7 +63,7 @@ const SHED: ReadonlySet<ServerFault> = new Set(["overloaded", "bodies_full", "an
 
 const FAULT_MESSAGES: Partial<Record<ServerFault, string>> = {
   malformed:
-    "The request is not HTTP: its Host, Content-Length, Transfer-Encoding or another header is not as it must be.",
+    "The request is not HTTP: its address (percent-encoded), its Host, Content-Length, Transfer-Encoding or another header is not as it must be.",
 };
 
 export class RoutedRequest implements PipelineRequest, SteppedRequest {

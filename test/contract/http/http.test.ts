@@ -348,6 +348,12 @@ describe.each(serverForms)("the %s form", (form) => {
       expect((await wire(gateway.port, "GET /api/v1/hello HTTP/1.0\r\n\r\n"))?.status).toBe(200);
     });
 
+    // uWebSockets.js takes such octets for the UTF-8 that they are.
+    test.runIf(form === "node")("an address that is not percent-encoded is among what the refusal names", async () => {
+      const answer = await wire(gateway.port, get("/api/v1/hello?q=Škoda"));
+      expect([answer?.status, answer?.body]).toEqual([400, expect.stringContaining("its address (percent-encoded)")]);
+    });
+
     test("an Expect that nobody knows is gone by, as the other form does", async () => {
       const answer = await wire(gateway.port, get("/api/v1/hello", "Expect: 200-maybe\r\n"));
       expect([answer?.status, answer?.headers["x-request-id"]]).toEqual([

@@ -208,6 +208,23 @@ describe("queries and path segments", () => {
       expect(reasonOf(() => parseQuery(text))).toBe("REQUEST_INVALID");
   });
 
+  test("a field that cannot be read is named, where its name can be read and told", () => {
+    const namedIn = (text: string): readonly unknown[] => {
+      try {
+        return [parseQuery(text)];
+      } catch (error) {
+        return error instanceof Refusal ? error.details.map(({ field }) => field) : [error];
+      }
+    };
+    expect(["customerRef=a&limit=%zz", "since=%c0%ae", "%zz=1", "%C5%A1=%ff", "__proto__=1"].map(namedIn)).toEqual([
+      ["limit"],
+      ["since"],
+      [],
+      ["(unnamed)"],
+      ["__proto__"],
+    ]);
+  });
+
   test("an ampersand too many, at either end or between two fields, is no field that came twice", () => {
     expect(parseQuery("&limit=20&&status=RECEIVED&")).toEqual({ limit: "20", status: "RECEIVED" });
     expect(parseQuery("&")).toEqual({});
