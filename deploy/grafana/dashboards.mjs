@@ -43,8 +43,8 @@ export const DASHBOARDS = {
       panel(
         "Acceptance to delivery",
         "s",
-        [quantile(0.5, "kurier_dispatch_duration_seconds"), "p50"],
-        [quantile(0.99, "kurier_dispatch_duration_seconds"), "p99"],
+        [orZero(quantile(0.5, "kurier_dispatch_duration_seconds")), "p50"],
+        [orZero(quantile(0.99, "kurier_dispatch_duration_seconds")), "p99"],
       ),
       panel("Days until certificates end", "d", [
         "(min by (usage) (kurier_cert_expiry_timestamp_seconds) - time()) / 86400",
@@ -61,7 +61,7 @@ export const DASHBOARDS = {
         "{{method}} {{route}}",
       ]),
       panel("Time to the answer, p99", "s", [
-        `topk(10, ${quantile(0.99, "kurier_http_request_duration_seconds", "route, le")})`,
+        orNone(`topk(10, ${quantile(0.99, "kurier_http_request_duration_seconds", "route, le")}) >= 0`, "route"),
         "{{route}}",
       ]),
       panel("Being answered", "short", ["sum by (instance) (kurier_http_requests_in_flight)", "{{instance}}"]),
@@ -104,7 +104,7 @@ export const DASHBOARDS = {
         "{{kind}} {{result}}",
       ]),
       panel("Evidence written", "ops", [rate("kurier_evidence_writes_total", "outcome"), "{{outcome}}"]),
-      panel("Writing evidence, p99", "s", [quantile(0.99, "kurier_evidence_write_duration_seconds"), "p99"]),
+      panel("Writing evidence, p99", "s", [orZero(quantile(0.99, "kurier_evidence_write_duration_seconds")), "p99"]),
       panel("Evidence that cannot be read", "ops", [
         rateOrNone("kurier_evidence_unreadable_total", "cause"),
         "{{cause}}",
@@ -144,7 +144,10 @@ export const DASHBOARDS = {
       panel("Threads at work", "percentunit", ["max by (lane) (kurier_worker_pool_utilisation_ratio)", "{{lane}}"]),
       panel("Documents waiting for a thread", "short", ["max by (lane) (kurier_worker_queue_depth)", "{{lane}}"]),
       panel("Threads replaced", "ops", [rateOrNone("kurier_worker_restarts_total", "reason"), "{{reason}}"]),
-      panel("Validation, p99", "s", [quantile(0.99, "kurier_validation_duration_seconds", "lane, le"), "{{lane}}"]),
+      panel("Validation, p99", "s", [
+        orNone(`${quantile(0.99, "kurier_validation_duration_seconds", "lane, le")} >= 0`, "lane"),
+        "{{lane}}",
+      ]),
       panel("Actors", "short", ["sum by (kind) (kurier_actors_active)", "{{kind}}"]),
       panel("Actors that crashed", "ops", [rateOrNone("kurier_actor_crashes_total", "kind"), "{{kind}}"]),
       panel("Streams: unfinished messages", "short", [
