@@ -24,6 +24,7 @@ import type { PipelinePorts } from "./request/ports.js";
 import { claimPort } from "./http/claim-port.js";
 import type { ServerForm } from "./http/listener.js";
 import { createLags } from "../engine/events/lags.js";
+import { uwsAvailable } from "./http/server-uws.js";
 import { adminUrlOf, publicUrlOf } from "./start/addresses.js";
 import { consoleRows } from "./start/console/console.js";
 import { listen, Stack, startDatabase, startStreams } from "./start/infrastructure.js";
@@ -75,8 +76,12 @@ export interface EngineOptions {
 const LOST =
   "Another engine has taken DATA_DIR, because this one could not touch its lock for some seconds, as while it was frozen: it ends, and may be started again.";
 
+const NO_UWS =
+  "HTTP_SERVER must not be uws here: no uWebSockets.js binary loads (Linux on x64, Node.js 20 or 22 with glibc 2.27, 24 or 26 with glibc 2.38, or newer); leave it out to have the form that fits.";
+
 /** Checks what must be true of the build and the machine before anything starts. */
 function checkMachine(config: Config): void {
+  if (config.HTTP_SERVER === "uws" && !uwsAvailable()) throw new ConfigError([NO_UWS]);
   const unsure = timeZoneFault();
   if (unsure !== undefined) throw new ConfigError([unsure]);
   const broken = LIMIT_RELATIONS.find((relation) => !relation.holds);

@@ -10,16 +10,17 @@ import { LIMITS } from "./limits.js";
 /** What Node says where it has no name for an error of the system: a quota's, or that of a share which lost a file. */
 const NAMELESS = /^Unknown system error -(\d+)$/;
 
-/** The system's own name of an error, which Node may not know. */
-function systemName(code: string): string {
-  const number = NAMELESS.exec(code)?.[1];
-  if (number === undefined) return code;
-  return Object.entries(constants.errno).find(([, value]) => value === Number(number))?.[0] ?? code;
+/** The system's own name of an error, which Node may not know: of a write at once it then says `UNKNOWN`. */
+function systemName(code: string, errno: unknown): string {
+  const number = code === "UNKNOWN" && typeof errno === "number" ? -errno : Number(NAMELESS.exec(code)?.[1]);
+  return Object.entries(constants.errno).find(([, value]) => value === number)?.[0] ?? code;
 }
 
 /** What the system, Postgres or Node calls an error, such as `ENOENT` or an SQLSTATE; undefined where it has none. */
 export const errorCode = (error: unknown): string | undefined =>
-  error instanceof Error && "code" in error && typeof error.code === "string" ? systemName(error.code) : undefined;
+  error instanceof Error && "code" in error && typeof error.code === "string"
+    ? systemName(error.code, "errno" in error ? error.errno : undefined)
+    : undefined;
 
 /** One finding or hint inside an error. @source spec/rulings.md, section 3 */
 export interface ErrorDetail {

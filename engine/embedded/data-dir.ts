@@ -1,13 +1,13 @@
 /** The data directory, which one engine has at a time. */
 import { randomUUID } from "node:crypto";
-import { closeSync, fstatSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, fstatSync, linkSync, openSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { link, open, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { systemClock } from "../base/clock.js";
 import { errorCode } from "../base/errors.js";
-import { makeFolderNow } from "../base/files/durable.js";
+import { makeFolderNow, writeDraftNow } from "../base/files/durable.js";
 import { every } from "../base/waiting/every.js";
 import { LIMITS } from "../base/limits.js";
 import { EmbeddedError, processIdentity, processSpace } from "./child.js";
@@ -267,7 +267,7 @@ export async function claimDataDir(dataDir: string, options: ClaimOptions = {}):
   const draft = draftOf(lock);
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     onDataDir(path, () => {
-      writeFileSync(draft, mine, { mode: 0o600 });
+      writeDraftNow(draft, mine);
     });
     try {
       linkSync(draft, lock);

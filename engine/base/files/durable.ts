@@ -212,7 +212,10 @@ export async function syncTree(folder: string): Promise<void> {
   await syncPath(folder);
 }
 
-/** Makes a file that its owner alone reads, whose bytes are on the disk. @throws Error EEXIST when there is one */
+/**
+ * Makes a file that its owner alone reads, whose bytes are on the disk; where they cannot be, nothing is left of it.
+ * @throws Error EEXIST when there is one, or what the system says, with the path
+ */
 export async function writeSynced(path: string, text: string): Promise<void> {
   const file = await open(path, "wx", 0o600);
   try {
@@ -221,8 +224,32 @@ export async function writeSynced(path: string, text: string): Promise<void> {
     });
     await file.writeFile(text);
     await file.sync();
+  } catch (error) {
+    // Half a file takes room where there is none, one more for each start that is tried again.
+    removeDraft(path);
+    // Of an open file Node does not say which one it is, and an operator is told nothing without it.
+    throw error instanceof Error ? Object.assign(error, { path }) : error;
   } finally {
     await file.close();
+  }
+}
+
+/** Takes away what was half written, where that can be: the error of the write is the one that counts. */
+function removeDraft(draft: string): void {
+  try {
+    rmSync(draft, { force: true });
+  } catch {
+    // A disk that has just failed may fail again.
+  }
+}
+
+/** Writes a small file at once, and leaves nothing of it where its bytes find no room. */
+export function writeDraftNow(draft: string, text: string): void {
+  try {
+    writeFileSync(draft, text, { mode: 0o600 });
+  } catch (error) {
+    removeDraft(draft);
+    throw error;
   }
 }
 

@@ -29,6 +29,10 @@ import { kurier } from "../../unit/commands/kurier.js";
 const WITHOUT_ZONES =
   "const Known = Intl.DateTimeFormat; Intl.DateTimeFormat = class extends Known { constructor(locale, options) { super(locale, { ...options, timeZone: 'UTC' }); } };";
 
+/** A machine for which there is no package of uWebSockets.js. */
+const WITHOUT_UWS =
+  "import { syncBuiltinESMExports } from 'node:module'; Object.defineProperty(process, 'arch', { value: 'none' }); syncBuiltinESMExports();";
+
 const undo: (() => void)[] = [];
 beforeAll(async () => {
   await buildIfNeeded();
@@ -465,6 +469,16 @@ describe("an engine that cannot start", () => {
       WRONG,
       () => ({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(WITHOUT_ZONES)}` }),
       /^The time-zone data of this Node\.js gives a wrong Europe\/Bratislava day for \S+; install a Node\.js with full ICU\.$/,
+    ],
+    [
+      "a form of the HTTP server whose binary this machine does not have",
+      WRONG,
+      () => ({
+        ...sealedDatabase(),
+        HTTP_SERVER: "uws",
+        NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(WITHOUT_UWS)}`,
+      }),
+      /^HTTP_SERVER must not be uws here: no uWebSockets\.js binary loads .*; leave it out to have the form that fits\.$/,
     ],
     [
       "a server of NATS that is none",

@@ -352,6 +352,24 @@ describe("the data directory", () => {
     (await claimDataDir(dataDir)).release();
   });
 
+  test("a data directory that has no room for the lock is left as it was, also by a hundred starts", async () => {
+    const dataDir = newDataDir();
+    const { writeFileSync: write } = fs;
+    vi.spyOn(fs, "writeFileSync").mockImplementation((file, _text, options) => {
+      write(file, "", options);
+      throw Object.assign(new Error("ENOSPC"), { code: "ENOSPC", syscall: "write" });
+    });
+    syncBuiltinESMExports();
+    try {
+      for (let start = 0; start < 100; start += 1)
+        await expect(claimDataDir(dataDir)).rejects.toThrow(`DATA_DIR ${dataDir} cannot be used: its disk is full.`);
+      expect(readdirSync(dataDir)).toEqual([]);
+    } finally {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    }
+  });
+
   test.each([
     ["ENOSPC", true, "its disk is full"],
     ["EPERM", false, "its file system makes no hard links"],

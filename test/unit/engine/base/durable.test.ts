@@ -28,12 +28,13 @@ import { systemClock } from "../../../../engine/base/clock.js";
 import type { FirmId } from "../../../../engine/base/ids.js";
 import {
   giveToOwnerOf,
+  makeFile,
   makeFolder,
   makeFolderNow,
   replaceFile,
   syncTree,
 } from "../../../../engine/base/files/durable.js";
-import { claimDataDir } from "../../../../engine/embedded/embedded.js";
+import { claimDataDir, pathErrorOf } from "../../../../engine/embedded/embedded.js";
 import { ensureDevelopmentPki, ensurePeerLeaves } from "../../../../engine/peppol/pki/development.js";
 import { openFileEvidence } from "../../../../engine/storage/evidence/store-file.js";
 import { evidenceRef } from "../../../../engine/storage/evidence/store.js";
@@ -78,6 +79,23 @@ test("a small file has its name only once its bytes are on the disk, and is ther
   expect(readFileSync(path, "utf8")).toBe("another key\n");
   expect(readdirSync(folder)).toEqual(["master.key"]);
 });
+
+test.each([
+  ["made once", makeFile],
+  ["put in the place of another", replaceFile],
+])(
+  "a small file that is %s leaves nothing where its bytes do not reach the disk, and says which it is",
+  async (_, write) => {
+    const path = join(folder, "master.key");
+    const watch = await watchSyncs(folder, (isDirectory) => {
+      if (!isDirectory) throw Object.assign(new Error("EIO"), { code: "EIO", syscall: "fsync" });
+    });
+    const fault: unknown = await write(path, "a key\n", `${path}.1`).catch((error: unknown) => error);
+    watch.restore();
+    expect(pathErrorOf(fault)).toMatchObject({ message: `${path}.1 cannot be used: its disk fails.`, passing: true });
+    expect(readdirSync(folder)).toEqual([]);
+  },
+);
 
 test("a folder is on the disk once everything in it is", async () => {
   mkdirSync(join(folder, "pki", "ca"), { recursive: true });

@@ -30,6 +30,21 @@ test.each([
   });
 });
 
+test("a write at once that meets a quota is told by its name, though Node.js calls it unknown", () => {
+  const errno = -constants.errno.EDQUOT;
+  const error = Object.assign(new Error("UNKNOWN: unknown error, write"), { errno, code: "UNKNOWN", syscall: "write" });
+  expect(errorCode(error)).toBe("EDQUOT");
+  expect(pathErrorOf(error, "DATA_DIR /store")).toMatchObject({
+    message: "DATA_DIR /store cannot be used: its disk is full for this user.",
+    passing: true,
+  });
+});
+
+test("an unknown error without a number of the system stays unknown", () => {
+  expect(errorCode(Object.assign(new Error("failed"), { code: "UNKNOWN", errno: -4094 }))).toBe("UNKNOWN");
+  expect(errorCode(Object.assign(new Error("failed"), { code: "UNKNOWN" }))).toBe("UNKNOWN");
+});
+
 test("an error of a number that no system has keeps what Node.js says", () => {
   expect(errorCode(Object.assign(new Error("failed"), { code: "Unknown system error -99999" }))).toBe(
     "Unknown system error -99999",
