@@ -1,4 +1,4 @@
-// Transpiles the TypeScript folders into dist/, one file for one file. Types are checked by `npm run types`, not here:
+// Transpiles the TypeScript folders into dist/, one file for one file. Types are checked by `npm run lint`, not here:
 // esbuild takes 0.3 s where the type checker takes several, and `npm start` waits for this.
 import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";

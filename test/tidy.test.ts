@@ -36,6 +36,7 @@ const FINDINGS: Readonly<Record<Law, () => readonly string[]>> = {
   "have no function of more than 90 lines": () => sources.flatMap(shape.longFunctions),
   "have no function of more than 4 parameters": () => sources.flatMap(shape.longParameterLists),
   "have no member of a type that may be changed by its holder": () => sources.flatMap(shape.mutableMembers),
+  "mark what is private by # alone": () => [...sources, ...tests].flatMap(shape.privateByWord),
   "have no line of more than 120 characters but for a sentence or a pattern": () => sources.flatMap(shape.wideLines),
   "have no folder of more than 16 files": () => shape.crowdedRooms(sources),
   "say in the first line of README.md what each folder is for": () => shape.headlessRooms(sources),
@@ -211,6 +212,10 @@ describe("the checks themselves", () => {
     expect(shape.mutableMembers(parse("engine/x.ts", "interface A { readonly a: 1; b: 2 }"))).toEqual([
       "engine/x.ts: A.b",
     ]);
+  });
+  test("the checks find a member that a word calls private", () => {
+    const source = "class A { private a = 1; readonly #b = 2; private c() {} private constructor() {} }";
+    expect(shape.privateByWord(parse("engine/x.ts", source))).toEqual(["engine/x.ts: a", "engine/x.ts: c"]);
   });
   test("the checks find a crowded folder, a folder without a head, a file without one", () => {
     const files = Array.from({ length: shape.ROOM_FILES_MAX + 1 }, (_, at) => parse(`engine/none/x${at}.ts`, ""));

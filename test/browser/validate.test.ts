@@ -46,7 +46,7 @@ const BROKEN: readonly (readonly [name: string, xml: string, ruleId: string])[] 
   ["type.xml", broken(/(<cbc:InvoiceTypeCode[^>]*>)[^<]*/u, "$1381"), "PEPPOL-EN16931-P0100"],
   ["profile.xml", broken(/(<cbc:ProfileID>)[^<]*/u, "$1urn:x"), "PEPPOL-EN16931-R007"],
   ["comma.xml", broken(/(<cbc:TaxableAmount[^>]*>)[^<]*/u, "$112,50"), "!err:FORG0001"],
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 describeBrowser("the page /validate in a browser", (executablePath) => {
   let browser: Browser;

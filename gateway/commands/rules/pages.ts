@@ -30,7 +30,7 @@ const GENERAL: readonly (readonly [id: string, english: string, slovak: string])
   ["UBL-CUSTOMIZATION", "The CustomizationID names no specification that is known here. Correct it.", "CustomizationID nepomenúva žiadnu tu známu špecifikáciu. Opravte ho."],
   ["!err:FORG0001", "A rule cannot be evaluated, because a value is no number, date or indicator. Correct the value.", "Pravidlo sa nedá vyhodnotiť, lebo hodnota nie je číslo, dátum ani true/false. Opravte ju."],
   ["!err:XPTY0004", "A rule cannot be evaluated, because something stands there several times that may stand there once. Keep one.", "Pravidlo sa nedá vyhodnotiť, lebo niečo, čo smie byť raz, je tam viackrát. Ponechajte jedno."],
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 /** One page. */
 interface RulePage {

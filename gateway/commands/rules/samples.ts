@@ -89,7 +89,7 @@ const RARE_PARTS: readonly (readonly [before: string, addition: string])[] = [
   ["    <cac:OrderLineReference>", "    <cac:InvoicePeriod>\n      <cbc:StartDate>2026-11-01</cbc:StartDate>\n      <cbc:EndDate>2026-11-30</cbc:EndDate>\n    </cac:InvoicePeriod>\n"],
   ["    <cac:AllowanceCharge>\n      <cbc:ChargeIndicator>", '    <cac:DocumentReference>\n      <cbc:ID schemeID="AAA">OBJ-1</cbc:ID>\n      <cbc:DocumentTypeCode>130</cbc:DocumentTypeCode>\n    </cac:DocumentReference>\n    <cac:AllowanceCharge>\n      <cbc:ChargeIndicator>true</cbc:ChargeIndicator>\n      <cbc:AllowanceChargeReasonCode>FC</cbc:AllowanceChargeReasonCode>\n      <cbc:Amount currencyID="EUR">0.00</cbc:Amount>\n      <cbc:BaseAmount currencyID="EUR">0.00</cbc:BaseAmount>\n    </cac:AllowanceCharge>\n'.replace("<cbc:BaseAmount", "<cbc:BaseAmount").replace("      <cbc:Amount", "      <cbc:MultiplierFactorNumeric>0</cbc:MultiplierFactorNumeric>\n      <cbc:Amount")],
   ["      <cac:ClassifiedTaxCategory>", '      <cac:StandardItemIdentification>\n        <cbc:ID schemeID="0160">7300010000001</cbc:ID>\n      </cac:StandardItemIdentification>\n      <cac:OriginCountry>\n        <cbc:IdentificationCode>SK</cbc:IdentificationCode>\n      </cac:OriginCountry>\n      <cac:CommodityClassification>\n        <cbc:ItemClassificationCode listID="STI">1</cbc:ItemClassificationCode>\n      </cac:CommodityClassification>\n'],
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 /** The plain invoice with all of them, and a discount in its price. */
 function withRareParts(): string {
@@ -184,4 +184,4 @@ export const FILE_MISTAKES: readonly (readonly [text: string, instead: string])[
   ["</Invoice>", "</Invoice>\n<Invoice/>"],
   ["</Invoice>", "</Invoice>\nend of file"],
   ["</Invoice>", ""],
-]; // prettier-ignore
+]; // oxfmt-ignore

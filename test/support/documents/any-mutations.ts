@@ -7,7 +7,7 @@ const TEXTS = [
   "", " ", "0", "0.00", "-1", "1", "12.345", "1e2", "abc", "100.00", "VAT", "S", "Z", "E", "AE", "K", "O", "DE", "EUR",
   "2026-02-30", "2030-12-31", "130", "380", "381", "384", "58", "59", "true", "false", "a@b.de", "+49 1", "04011000-12345-03",
   "DE89370400440532013000", "#SKONTO#TAGE=7#PROZENT=2.00#\n", "#SKONTO#TAGE=7#PROZENT=2.0#", "SEPA", "application/pdf",
-] as const; // prettier-ignore
+] as const; // oxfmt-ignore
 
 /** One edit of the source: what stands between two offsets becomes another text. */
 interface Edit {

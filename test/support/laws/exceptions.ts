@@ -13,6 +13,7 @@ export type Law =
   | "have no function of more than 90 lines"
   | "have no function of more than 4 parameters"
   | "have no member of a type that may be changed by its holder"
+  | "mark what is private by # alone"
   | "have no line of more than 120 characters but for a sentence or a pattern"
   | "have no folder of more than 16 files"
   | "say in the first line of README.md what each folder is for"

@@ -62,6 +62,17 @@ export function mutableMembers({ path, file }: Source): string[] {
   return found;
 }
 
+/** Members of classes that the word `private` calls so: only what begins with # is, in a program that runs. */
+export function privateByWord({ path, file }: Source): string[] {
+  const found: string[] = [];
+  eachNode(file, (node) => {
+    if (!ts.isPropertyDeclaration(node) && !ts.isMethodDeclaration(node)) return;
+    if (node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword) === true)
+      found.push(`${path}: ${node.name.getText(file)}`);
+  });
+  return found;
+}
+
 /**
  * Lines that are too long, without those that are so because of one literal: a sentence is not broken, so that it can be
  * searched for, and neither is a pattern or a line of XML.

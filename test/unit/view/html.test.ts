@@ -89,7 +89,7 @@ describeConformance("official examples as pages", "documents", () => {
       "testfilnamn.abc", "text/csv", "6\u00a0B", "not in the document: http://www.example.com/index.html",
       "VAT in EUR", "249.00\u00a0EUR", "B.E.Stallman@projekttjanst.se", "after a discount of 0.50", "Surface grade: A11",
     ]) expect(text).toContain(said);
-  }); // prettier-ignore
+  }); // oxfmt-ignore
 });
 
 describe("an invoice of three hundred lines", () => {
