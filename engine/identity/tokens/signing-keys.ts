@@ -130,7 +130,8 @@ export function createSigningKeys(ports: Ports): SigningKeys {
   };
   const readBehind = sharedBehind(read);
   /** Where announcements do not arrive, a read that began before the question may be behind what its asker knows. */
-  const look = (): Promise<void> => readOrTemporary(() => (ports.isFresh() ? (reading ?? read()) : readBehind()));
+  const readNow = (): Promise<void> => (ports.isFresh() ? (reading ?? read()) : readBehind());
+  const look = (): Promise<void> => readOrTemporary(readNow);
   const signing = (): SigningKey | undefined => {
     const now = clock.now();
     return keys.find((key) => key.privateKey !== undefined && key.signsFrom <= now && now < key.signsUntil);
@@ -164,7 +165,7 @@ export function createSigningKeys(ports: Ports): SigningKeys {
       return { kid: key.kid, privateKey: key.privateKey };
     },
     // A read that fails is a failure to whoever asks, and never the answer that there is no such key.
-    verifier: (kid) => (isKnowing(kid) ? believed(kid) : (reading ?? read()).then(() => believed(kid))),
+    verifier: (kid) => (isKnowing(kid) ? believed(kid) : readNow().then(() => believed(kid))),
     isBelieved: (kid) => (isUpToDate() ? believed(kid) !== undefined : look().then(() => believed(kid) !== undefined)),
     jwks: () => ({ keys: keys.map((key) => key.jwk) }),
   };
