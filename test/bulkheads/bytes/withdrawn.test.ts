@@ -1,10 +1,12 @@
 /**
  * Who waits for room for an answer and goes meanwhile, or is told to come again, waits no longer: nobody stands behind
- * a reader that there is no more. Method: a reader that takes nothing holds room, and of those that wait one goes.
+ * a reader that there is no more; and whose rights end meanwhile is shown nothing. Method: a reader that takes nothing
+ * holds room, and of those that wait one goes.
  */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 
+import { Refusal } from "../../../engine/base/errors.js";
 import type { FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { parseKeyId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
@@ -45,34 +47,45 @@ const reading = route({
   },
 });
 
+const ask = (key: string, document: keyof typeof IDS): string =>
+  `GET /api/v1/read/${IDS[document]} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+
+/** A gateway whose room a reader who takes nothing holds, while one of a large document waits for it. */
+async function fullGateway(form: (typeof serverForms)[number], limits: { readonly request_timeout_ms?: number } = {}) {
+  const clock = fakeClock();
+  const revoked = new Set<string>(); // Bounded by the keys of a test.
+  const gateway = await startGateway(form, [reading], {
+    ports: {
+      clock,
+      authenticate: (token) => {
+        if (revoked.has(token)) throw new Refusal("TOKEN_INVALID");
+        const keyId = parseKeyId(`018f6a3e-0000-7000-8000-0000000000${token}`);
+        return keyId === undefined ? testCaller() : testCaller({ keyId });
+      },
+      documentBytes: (id) => Promise.resolve(DOCUMENTS.get(id) ?? 0),
+    },
+    // The slow reader goes alone; the large one has no room beside it, the middle one has.
+    limits: { responses_bytes_max: SIZES.slow + LIMITS.response_copies * 2 * SIZES.middle, ...limits },
+  });
+  const slow = new WireClient(gateway.port);
+  slow.socket.pause();
+  slow.send(ask("aa", "slow"));
+  await eventually("the slow one is written to", () => (slow.socket.read() as Buffer | null) !== null);
+  const large = new WireClient(gateway.port).send(ask("bb", "large"));
+  await eventually("the large one waits", () => gateway.inFlight() === 2);
+  const stop = async (): Promise<void> => {
+    for (const { socket } of [slow, large]) socket.destroy();
+    await gateway.stop();
+  };
+  return { clock, revoked, gateway, slow, large, stop };
+}
+
 describe.each(serverForms)("answers over %s", (form) => {
   test.each(["goes", "is told to come again"])(
     "a reader of a large document that waits for room and %s keeps none behind it that there is room for",
     async (end) => {
-      const clock = fakeClock();
-      const gateway = await startGateway(form, [reading], {
-        ports: {
-          clock,
-          authenticate: (token) => {
-            const keyId = parseKeyId(`018f6a3e-0000-7000-8000-0000000000${token}`);
-            return keyId === undefined ? testCaller() : testCaller({ keyId });
-          },
-          documentBytes: (id) => Promise.resolve(DOCUMENTS.get(id) ?? 0),
-        },
-        // The slow reader goes alone; the large one has no room beside it, the middle one has.
-        limits: {
-          responses_bytes_max: SIZES.slow + LIMITS.response_copies * 2 * SIZES.middle,
-          ...(end === "goes" ? {} : { request_timeout_ms: 5_000 }),
-        },
-      });
-      const ask = (key: string, document: keyof typeof IDS): string =>
-        `GET /api/v1/read/${IDS[document]} HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${key}\r\n\r\n`;
-      const slow = new WireClient(gateway.port);
-      slow.socket.pause();
-      slow.send(ask("aa", "slow"));
-      await eventually("the slow one is written to", () => (slow.socket.read() as Buffer | null) !== null);
-      const large = new WireClient(gateway.port).send(ask("bb", "large"));
-      await eventually("the large one waits", () => gateway.inFlight() === 2);
+      const limits = end === "goes" ? {} : { request_timeout_ms: 5_000 };
+      const { clock, gateway, large, stop } = await fullGateway(form, limits);
       if (end === "goes") large.socket.destroy();
       else {
         clock.advance(5_001);
@@ -81,10 +94,21 @@ describe.each(serverForms)("answers over %s", (form) => {
       await eventually("only the slow one is under way", () => gateway.inFlight() === 1);
       const middle = await new WireClient(gateway.port).send(ask("cc", "middle")).answer();
       expect([middle?.status, middle?.body.length]).toEqual([200, SIZES.middle]);
-      for (const { socket } of [slow, large]) socket.destroy();
-      await gateway.stop();
+      await stop();
     },
   );
+
+  test.each([
+    ["for long", LIMITS.authority_believed_ms + 1, 401],
+    ["for a moment", LIMITS.authority_believed_ms, 200],
+  ])("a large document is shown by the rights of the moment to who has waited %s for room", async (_, ms, status) => {
+    const { clock, revoked, slow, large, stop } = await fullGateway(form);
+    revoked.add("bb");
+    clock.advance(ms);
+    slow.socket.destroy();
+    expect((await large.answer())?.status).toBe(status);
+    await stop();
+  });
 });
 
 describe("verdicts on what was received", () => {
