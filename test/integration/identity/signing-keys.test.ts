@@ -179,7 +179,7 @@ describe("the command line", () => {
     expect(await answer(node, fresh)).toBe("TOKEN_INVALID");
   });
 
-  test("keys retire-signing ends no key where its id is none, where nobody says which or why", async () => {
+  test("keys retire-signing ends no key where its id is none, which the operators' record says, where nobody says which or why", async () => {
     await start();
     // One of 64 ids begins with a dash, as an option does.
     for (const none of ["none", `-${"x".repeat(42)}`])
@@ -187,6 +187,12 @@ describe("the command line", () => {
         none,
         { code: EXIT.failed, said: "There is no signing key of this id; kurier keys list-signing lists them.\n" },
       ]);
+    const noted = await db.sql`
+      select event, metadata ->> 'refusal' as refusal from audit_entry where target_id = 'none' order by position`;
+    expect(noted).toEqual([
+      { event: "operator.signing_key_retired", refusal: null },
+      { event: "operator.failed", refusal: "NOT_FOUND" },
+    ]);
     for (const args of [[], ["none", "--all"]])
       await expect(retire(...args)).rejects.toThrow(/^Name one key by its id, or all with --all;/u);
     await expect(keys("retire-signing", "--all")).rejects.toThrow(/^--reason must say why, /u);
