@@ -12,7 +12,6 @@ import type { Sandbox } from "../engine/identity/sandbox.js";
 import { LIMITS } from "../engine/base/limits.js";
 import { LIMIT_RELATIONS } from "../engine/base/limits/relations.js";
 import { createLog } from "../engine/base/log.js";
-import type { Log } from "../engine/base/log.js";
 import { createMetrics } from "../engine/base/metrics.js";
 import { dnsServersOf } from "../engine/peppol/discovery/registrations-setup.js";
 import { createReadiness } from "../engine/storage/readiness.js";
@@ -105,7 +104,14 @@ export async function startEngine(config: Config, options: EngineOptions = {}): 
   const misspelt = misspeltNames().map(({ given, meant }) => `${given} (${meant}?)`);
   if (misspelt.length > 0) log.warn("config.name_misspelt", { component: misspelt.join(", ") });
   const stack = new Stack();
-  const { dataDir, dataDirLost } = await claim(config.DATA_DIR, log);
+  const onWait = (): void => {
+    log.info("engine.data_dir_waits");
+  };
+  const dataDir = await claimDataDir(config.DATA_DIR, { onWait });
+  const dataDirLost = dataDir.lost.then(() => {
+    log.error("engine.data_dir_lost");
+    return new EmbeddedError(LOST, true);
+  });
   stack.add("data directory", () => {
     dataDir.release();
   });
@@ -116,21 +122,6 @@ export async function startEngine(config: Config, options: EngineOptions = {}): 
     await stack.unwind(log);
     throw databaseErrorOf(error) ?? pathErrorOf(error) ?? error;
   }
-}
-
-/** Takes the data directory, and says when somebody else has it. */
-async function claim(path: string, log: Log) {
-  let lose: (() => void) | undefined;
-  const dataDirLost = new Promise<EmbeddedError>((resolve) => {
-    lose = () => {
-      log.error("engine.data_dir_lost");
-      resolve(new EmbeddedError(LOST, true));
-    };
-  });
-  const onWait = (): void => {
-    log.info("engine.data_dir_waits");
-  };
-  return { dataDir: await claimDataDir(path, { onWait, onLost: () => lose?.() }), dataDirLost };
 }
 
 async function startParts(given: Base, options: EngineOptions): Promise<Omit<Engine, "dataDirLost">> {

@@ -23,18 +23,18 @@ const draftOf = (lock: string): string => `${lock}.${randomUUID()}`;
 interface DataDir {
   /** Absolute. */
   readonly path: string;
+  /** Resolves when another engine has taken the directory from us. */
+  readonly lost: Promise<void>;
   /** Lets another engine in. Safe to repeat. */
   release(): void;
 }
 
-/** Who hears what becomes of a claim, and how time passes meanwhile. */
+/** Who hears that a claim waits, and how time passes meanwhile. */
 interface ClaimOptions {
   /** @default a timer */
   readonly pause?: (ms: number) => Promise<unknown>;
   /** Hears that a lock from elsewhere is looked at for a while before this one is refused or has it. @default nobody */
   readonly onWait?: () => void;
-  /** Hears, once, that another engine has taken the directory from us. @default nobody */
-  readonly onLost?: () => void;
 }
 
 interface Owner {
@@ -271,9 +271,12 @@ export async function claimDataDir(dataDir: string, options: ClaimOptions = {}):
     });
     try {
       linkSync(draft, lock);
-      const end = keepTouching(lock, mine, options.onLost ?? (() => undefined));
+      let end = (): void => undefined;
+      const lost = new Promise<void>((resolve) => {
+        end = keepTouching(lock, mine, resolve);
+      });
       return {
-        path,
+        ...{ path, lost },
         release: () => {
           end();
           removeOwn(lock, mine);

@@ -509,7 +509,8 @@ describe("the data directory", () => {
   async function claimed(onLost: () => void = () => undefined) {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const dataDir = newDataDir();
-    const claim = await claimDataDir(dataDir, { onLost });
+    const claim = await claimDataDir(dataDir);
+    void claim.lost.then(onLost);
     undo.push(() => {
       claim.release();
       vi.useRealTimers();
