@@ -310,7 +310,7 @@ export const DURABILITY: readonly FaultRow[] = [
     ),
     by("integration/box/box", "one that wakes up after its item was cancelled makes no document of it"),
     by(
-      "integration/access-points/mls-sending",
+      "integration/statuses/mls-sending",
       "a message whose node died in mid-attempt is sent again under the same ids, and the late end of the first attempt is refused",
     ),
   ),

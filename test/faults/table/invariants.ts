@@ -20,7 +20,7 @@ export const INVARIANT_ROWS: readonly FaultRow[] = [
     "a document has one MessageId and one InstanceIdentifier for ever",
     ORACLE,
     by(
-      "integration/access-points/mls-sending",
+      "integration/statuses/mls-sending",
       "attempts at a message keep its ids; it follows the plan and ends like a document",
     ),
   ),

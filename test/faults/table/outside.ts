@@ -104,7 +104,7 @@ export const OUTBOUND: readonly FaultRow[] = [
       "a receipt that comes to a node taken for dead delivers the document, while %s",
     ),
     by(
-      "integration/access-points/mls",
+      "integration/statuses/mls",
       "a document that is %s (%j) and gets MLS %s goes the way of the table, with its events",
     ),
     by(
