@@ -16,6 +16,30 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 };
 
+/** How long an answer is believed. */
+export interface Term {
+  /** On the wall clock. */
+  readonly from: Instant;
+  readonly to: Instant;
+  /** Monotonic. */
+  readonly until: number;
+}
+
+/** The term of an answer that comes now to what was asked at `from`. */
+export const termOf = (clock: Clock, from: Instant, lifetime_ms: number): Term => ({
+  ...{ from, to: clock.now() + lifetime_ms },
+  until: clock.monotonic() + lifetime_ms,
+});
+
+/**
+ * Whether a term lasts, by both clocks: evidence holds an answer by the wall clock against the time of its use, and
+ * where that clock was set in between, the answer may be one of another time.
+ */
+export function isBelieved({ from, to, until }: Term, clock: Clock): boolean {
+  const now = clock.now();
+  return clock.monotonic() < until && from <= now && now < to;
+}
+
 const [FIRST_INSTANT, LAST_INSTANT] = [Date.parse("0001-01-01T00:00:00Z"), Date.parse("9999-12-31T23:59:59.999Z")];
 
 /**

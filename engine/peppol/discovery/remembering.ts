@@ -1,6 +1,7 @@
 /** Answers of others, remembered for a bounded time: each question is asked once at a time, and only so many in all. */
 import { BoundedMap } from "../../base/bounded.js";
-import type { Clock, Instant } from "../../base/clock.js";
+import { isBelieved, termOf } from "../../base/clock.js";
+import type { Clock, Instant, Term } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 
 /** Called before others are asked, not for what is remembered; false means that they must not be asked now. */
@@ -33,26 +34,13 @@ interface Remembered<Question, Answer> {
   forget(prefix: string): void;
 }
 
-interface Timed<Answer> {
+interface Timed<Answer> extends Term {
   readonly answer: Answer;
-  /** On the clock that never goes back. */
-  readonly until: number;
 }
 
 interface Known<Answer> extends Timed<Answer> {
-  /** On the wall clock, before the question. */
-  readonly askedAt: Instant;
   /** What came of a later question that has failed. */
   readonly failure?: Timed<Answer>;
-}
-
-/**
- * Whether an answer is still believed. Evidence says by the wall clock when an answer came and when it was used: where
- * that clock was set in between, `evidence verify` would find them too far apart.
- */
-function isBelieved({ until, askedAt }: Known<unknown>, clock: Clock): boolean {
-  const age_ms = clock.now() - askedAt;
-  return clock.monotonic() < until && age_ms >= 0 && age_ms <= LIMITS.smp_cache_ms;
 }
 
 /** Remembers at most LIMITS.smp_cache_entries answers, with at most LIMITS.smp_lookups_max questions under way. */
@@ -63,9 +51,9 @@ export function remembering<Question, Answer>(questions: Questions<Question, Ans
 
   /** A failure stands beside what is still believed: it would take it from all who ask for something else of it. */
   const withAnswer = (before: Known<Answer> | undefined, answer: Answer, askedAt: Instant): Known<Answer> => {
-    const timed = { answer, until: clock.monotonic() + lifetimeOf(answer) };
+    const timed = { answer, ...termOf(clock, askedAt, lifetimeOf(answer)) };
     const isKept = before !== undefined && isFailure(answer) && !isFailure(before.answer) && isBelieved(before, clock);
-    return isKept ? { ...before, failure: timed } : { ...timed, askedAt };
+    return isKept ? { ...before, failure: timed } : timed;
   };
 
   return {
@@ -75,7 +63,7 @@ export function remembering<Question, Answer>(questions: Questions<Question, Ans
       if (remembered !== undefined && isBelieved(remembered, clock)) {
         const { answer, failure } = remembered;
         if (!fresh) return answer;
-        if (failure !== undefined && clock.monotonic() < failure.until) return failure.answer;
+        if (failure !== undefined && isBelieved(failure, clock)) return failure.answer;
       }
       const running = underWay.get(name);
       if (running !== undefined) return running;

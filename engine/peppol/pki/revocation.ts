@@ -6,7 +6,8 @@
  * @source design/as4.md section 13
  */
 import { BoundedMap } from "../../base/bounded.js";
-import type { Clock, Instant } from "../../base/clock.js";
+import { isBelieved, termOf } from "../../base/clock.js";
+import type { Clock, Instant, Term } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Http, HttpResult } from "../network/http.js";
 import type { Certificate } from "./certificate.js";
@@ -46,15 +47,6 @@ interface RevocationOptions {
   readonly clock: Clock;
 }
 
-/** How long something is believed. */
-interface Term {
-  /** On the wall clock: evidence holds an answer against the time of the message that it is used for. */
-  readonly from: Instant;
-  readonly to: Instant;
-  /** Monotonic. */
-  readonly until: number;
-}
-
 interface Known extends Term {
   readonly answer: RevocationAnswer;
 }
@@ -77,18 +69,6 @@ export function createRevocation({ http, clock }: RevocationOptions): Revocation
   const lifetime = (status: RevocationStatus, until: Instant | undefined): number => {
     if (status === "unknown" || until === undefined) return LIMITS.revocation_unknown_cache_ms;
     return Math.min(LIMITS.revocation_cache_ms, Math.max(LIMITS.revocation_unknown_cache_ms, until - clock.now()));
-  };
-
-  const termOf = (from: Instant, lifetime_ms: number): Term => ({
-    from,
-    to: clock.now() + lifetime_ms,
-    until: clock.monotonic() + lifetime_ms,
-  });
-
-  /** By both clocks: where the wall clock was set in between, an answer may be one of another time. */
-  const isBelieved = ({ from, to, until }: Term): boolean => {
-    const now = clock.now();
-    return clock.monotonic() < until && from <= now && now < to;
   };
 
   async function askOcsp(url: string, certificate: Certificate, issuer: Certificate): Promise<Timed> {
@@ -118,20 +98,20 @@ export function createRevocation({ http, clock }: RevocationOptions): Revocation
       crl: undefined,
       code,
       bytes: undefined,
-      ...termOf(clock.now(), LIMITS.revocation_unknown_cache_ms),
+      ...termOf(clock, clock.now(), LIMITS.revocation_unknown_cache_ms),
     });
     if (answer.kind === "failed" || answer.status !== 200) return failed(codeOf(answer));
     const readAt = clock.now();
     const crl: Crl | AnswerFault = readCrl(answer.body, issuer, readAt);
     if (typeof crl === "string") return failed(crl);
-    return { crl, code: undefined, bytes: answer.body, ...termOf(readAt, lifetime("good", crl.until)) };
+    return { crl, code: undefined, bytes: answer.body, ...termOf(clock, readAt, lifetime("good", crl.until)) };
   }
 
   /** One fetch a list at a time, shared by everybody who waits for it. */
   async function listOf(url: string, issuer: Certificate): Promise<Fetched> {
     const key = `${issuer.fingerprint} ${url}`;
     const held = lists.get(key);
-    if (held !== undefined && isBelieved(await held)) return held;
+    if (held !== undefined && isBelieved(await held, clock)) return held;
     // Somebody else may have begun a new fetch while this one looked at the old list.
     const current = lists.get(key);
     if (current !== undefined && current !== held) return current;
@@ -163,14 +143,14 @@ export function createRevocation({ http, clock }: RevocationOptions): Revocation
   }
 
   const keep = (key: string, { answer, until }: Timed): RevocationAnswer => {
-    return known.keep(key, { answer, ...termOf(answer.checkedAt, lifetime(answer.status, until)) }).answer;
+    return known.keep(key, { answer, ...termOf(clock, answer.checkedAt, lifetime(answer.status, until)) }).answer;
   };
 
   return {
     ask: (certificate, issuer) => {
       const key = `${certificate.fingerprint} ${issuer.fingerprint}`;
       const remembered = known.get(key);
-      if (remembered !== undefined && isBelieved(remembered)) return Promise.resolve(remembered.answer);
+      if (remembered !== undefined && isBelieved(remembered, clock)) return Promise.resolve(remembered.answer);
       const running = asking.get(key);
       if (running !== undefined) return running;
       const mine = askAll(certificate, issuer)
