@@ -338,8 +338,8 @@ export abstract class Conversation implements AnswerRoom {
 
   async take(bytes: number): Promise<void> {
     if (this.#answered) throw temporary();
-    const { signal } = (this.#awaitsTurn ??= new AbortController());
-    const taken = await this.load.responses.take(bytes, this.#request.holder, signal);
+    const { responses } = this.load;
+    const taken = await this.#turn((gone) => responses.take(bytes, this.#request.holder, gone));
     if (this.#answered) {
       taken.giveBack();
       throw temporary();
@@ -349,10 +349,21 @@ export abstract class Conversation implements AnswerRoom {
 
   async line(): Promise<void> {
     if (this.#answered) throw temporary();
-    const { signal } = (this.#awaitsTurn ??= new AbortController());
+    const { longAnswers } = this.load;
     // Whoever is let in and answered meanwhile gives it back as soon as his work has ended, which is at once.
-    this.#place = await this.load.longAnswers.take(this.#request.holder, signal);
+    this.#place = await this.#turn((gone) => longAnswers.take(this.#request.holder, gone));
     if (this.#answered) throw temporary();
+  }
+
+  /** While the listener drains, who would have to wait is told to come again. */
+  #turn<T>(take: (gone: AbortSignal) => Promise<T>): Promise<T> {
+    const turn = take((this.#awaitsTurn ??= new AbortController()).signal);
+    if (this.load.draining) this.leaveTurn();
+    return turn;
+  }
+
+  leaveTurn(): void {
+    this.#awaitsTurn?.abort();
   }
 
   ownBody(): boolean {
@@ -482,7 +493,7 @@ export abstract class Conversation implements AnswerRoom {
     this.#answered = true;
     this.#body = undefined;
     this.load.waiting.delete(this);
-    this.#awaitsTurn?.abort();
+    this.leaveTurn();
     if (!this.#isWorkedOn) this.#giveBackBody();
   }
 

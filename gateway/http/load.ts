@@ -11,6 +11,8 @@ import { BodyShares, RequestShares } from "./shares.js";
 interface Waiting {
   /** Ends it when it has missed its deadline. @param now  by the listener's monotonic clock */
   checkDeadline(now: number): void;
+  /** Gives up its turn to make a large or long answer where it waits for it: it is told to come again. */
+  leaveTurn(): void;
 }
 
 export interface ServerLimits {
@@ -79,6 +81,15 @@ export class Load {
 
   get #isIdle(): boolean {
     return this.inFlight + this.#leaving === 0;
+  }
+
+  /**
+   * From now on every answer closes its connection. Who waits for his turn to make a large or long answer is told to
+   * come again, for those before him may take longer than the drain.
+   */
+  beginDrain(): void {
+    this.draining = true;
+    for (const request of this.waiting) request.leaveTurn();
   }
 
   /** Resolves when no request is under way, or when the drain's time is over. */

@@ -52,7 +52,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     form,
     inFlight: () => load.inFlight,
     drain: async () => {
-      load.draining = true;
+      load.beginDrain();
       listener.stopAccepting();
       const all = await load.drained();
       await stop();

@@ -3,6 +3,7 @@
  * answered as if it were not there. Method: pages are made when the test says so, or by a database of the test's own
  * that has one answer in a turn of the event loop; what is compared is the order in which they begin and end.
  */
+import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 
 import fc from "fast-check";
@@ -188,20 +189,84 @@ describe.each(serverForms)("%s", (form) => {
     await gateway.stop();
   });
 
-  test("a drain in the middle of many pages answers all of them", async () => {
+  test("a drain lets pages that are being made end, and who waits for his is told at once to come again", async () => {
     const held = heldPages();
     const gateway = await startGateway(form, [held.row], { ports: { authenticate } });
-    const clients = Array.from({ length: 20 }, (_, page) => new WireClient(gateway.port).send(ask("many", page)));
-    await eventually("they are under way", () => gateway.inFlight() === clients.length);
-    const drained = gateway.drain();
-    for (let ended = 0; ended < clients.length; ended += 1) {
-      await eventually("the next has begun", () => held.begun.length > ended);
-      expect(held.begun.length).toBeLessThanOrEqual(ended + AT_ONCE);
-      held.end(held.begun[ended] ?? "");
+    const clients: WireClient[] = [];
+    for (let page = 0; page < 40; page += 1) {
+      clients.push(new WireClient(gateway.port).send(ask("many", page)));
+      await eventually("it is under way", () => gateway.inFlight() === page + 1);
     }
-    const statuses = await Promise.all(clients.map(async (client) => (await client.answer())?.status));
-    expect(statuses).toEqual(statuses.map(() => 200));
+    const drained = gateway.drain();
+    for (const client of clients.slice(AT_ONCE)) {
+      const answer = await client.answer();
+      expect([answer?.status, answer?.headers["retry-after"], answer?.headers["connection"]]).toEqual([
+        503,
+        "1",
+        "close",
+      ]);
+    }
+    expect(held.begun).toEqual(namesOf("many", AT_ONCE));
+    for (const page of held.begun) held.end(page);
+    for (const client of clients.slice(0, AT_ONCE)) expect((await client.answer())?.status).toBe(200);
     expect(await drained).toBe(true);
+  });
+
+  test("while a server drains, a page is made where there is a place, and nobody waits for one", async () => {
+    const held = heldPages();
+    // Bounded by the requests of this test.
+    const known: (() => void)[] = [];
+    const slowly = (token: string) =>
+      new Promise<ReturnType<typeof authenticate>>((resolve) => known.push(() => resolve(authenticate(token))));
+    const gateway = await startGateway(form, [held.row], { ports: { authenticate: slowly } });
+    const clients: WireClient[] = [];
+    for (let page = 0; page <= AT_ONCE; page += 1) {
+      clients.push(new WireClient(gateway.port).send(ask("many", page)));
+      await eventually("it is under way", () => known.length === page + 1);
+    }
+    const drained = gateway.drain();
+    for (const tell of known) tell();
+    expect((await clients.at(-1)?.answer())?.status).toBe(503);
+    expect(held.begun).toEqual(namesOf("many", AT_ONCE));
+    for (const page of held.begun) held.end(page);
+    for (const client of clients.slice(0, AT_ONCE)) expect((await client.answer())?.status).toBe(200);
+    expect(await drained).toBe(true);
+  });
+
+  test("who waits for room for a large document when a drain begins is told at once to come again", async () => {
+    // Bounded by the requests of this test.
+    const ends: (() => void)[] = [];
+    const reading = route({
+      mounts: ["/api/v1"],
+      family: "enterprise",
+      credential: "none",
+      errors: [],
+      operation: "read",
+      method: "GET",
+      path: "/read/{id}",
+      summary: "A document",
+      showsDocument: true,
+      request: { params: z.object({ id: z.uuid() }) },
+      responses: { 200: { description: "it" } },
+      handler: async () => {
+        await new Promise<void>((resolve) => ends.push(resolve));
+        return { status: 200, body: { raw: "it" } };
+      },
+    });
+    const gateway = await startGateway(form, [reading], {
+      ports: { documentBytes: () => Promise.resolve(LIMITS.payload_bytes_max) },
+      limits: { responses_bytes_max: LIMITS.payload_bytes_max },
+    });
+    const read = `GET /api/v1/read/${randomUUID()} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const first = new WireClient(gateway.port).send(read);
+    await eventually("the first is read", () => ends.length === 1);
+    const next = new WireClient(gateway.port).send(read);
+    await eventually("the next waits", () => gateway.inFlight() === 2);
+    const drained = gateway.drain();
+    expect((await next.answer())?.status).toBe(503);
+    ends[0]?.();
+    expect(await first.answer()).toMatchObject({ status: 200, body: "it" });
+    expect([await drained, ends.length]).toEqual([true, 1]);
   });
 });
 
