@@ -102,10 +102,16 @@ export const DOCUMENT_LIMITS = {
   connector_external_id_chars_max: 255,
   /** spec/rulings.md, section 11, acknowledge: reference. Ours: as long as a client_reference of the pull interface. */
   connector_reference_chars_max: 256,
-  /** Documents of one page of the Connector, and how many of them are read at the same time. Ours. */
+  /** Documents of one page of the Connector. Ours. */
   connector_page_max: 100,
   connector_page_default: 50,
-  connector_documents_read_at_once: 4,
+  /**
+   * Documents of a page that one statement brings, and their octets, of which a larger document is a group alone; and
+   * how many groups are read at the same time. Ours.
+   */
+  connector_group_documents_max: 8,
+  connector_group_bytes_max: 256 * KiB,
+  connector_groups_read_at_once: 4,
   /**
    * What a document takes while the Connector reads its words, in times its own octets: as it is opened, and as a
    * worker has it; the octets of all that are read so on a node, and how many may wait for room. Ours.

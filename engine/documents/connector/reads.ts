@@ -3,25 +3,21 @@ import { isoInstant, isoOrNull } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import type { FirmId } from "../../base/ids.js";
-import { LIMITS } from "../../base/limits.js";
-import type { Octets } from "../../base/memory/octets.js";
 import { actionsOf, connectorState, statesOf } from "../../lifecycle/connector.js";
 import type { ConnectorState } from "../../lifecycle/connector.js";
 import { statusNamed } from "../../lifecycle/response.js";
 import type { ConnectorType } from "../../invoices/connector/create-body.js";
 import { findConnectorDocument, listConnectorDocuments } from "../../storage/documents/connector.js";
 import type { ConnectorRow } from "../../storage/documents/connector.js";
-import { findPayloadBytes, findSealedPayload } from "../../storage/payloads/find.js";
-import { openDigested } from "../../storage/payloads/payloads.js";
-import type { Sealer } from "../../storage/sealer.js";
 import { orNotFound, orTemporary } from "../../storage/sql.js";
-import type { Sql } from "../../storage/sql.js";
-import type { DocumentSummary, DocumentWorkers } from "../accept/validators.js";
+import type { DocumentSummary } from "../accept/validators.js";
 import { kindOf, patternOf } from "../reads/kinds.js";
 import type { ListedKind } from "../reads/kinds.js";
 import { pageOf, placeBehind, refuseLost } from "../reads/places.js";
 import type { Giving } from "../inbound/inbox.js";
 import { settled } from "../reads/settled.js";
+import { payloadOf, saidIn } from "./said.js";
+import type { PayloadPorts, SayingPorts } from "./said.js";
 
 /** Whose documents are read, and what the integrator calls the firm. */
 export interface Customer {
@@ -36,14 +32,9 @@ export interface ConnectorGiving extends Giving {
 }
 
 /** What reading for the Connector needs. */
-export interface ConnectorReadPorts {
-  readonly sql: Sql;
-  readonly sealer: Sealer;
+export interface ConnectorReadPorts extends SayingPorts {
   readonly clock: Clock;
   readonly cursors: Cursors;
-  readonly validators: Pick<DocumentWorkers, "parse">;
-  /** Octets of documents that are read at once. */
-  readonly room: Octets;
 }
 
 /** The kinds as the Connector calls them. */
@@ -73,34 +64,6 @@ const partyOf = (party: Party | undefined, participant: string) => {
   };
 };
 
-type PayloadPorts = Pick<ConnectorReadPorts, "sql" | "sealer">;
-
-/** The exact bytes. @throws Refusal NOT_FOUND, TEMPORARY */
-export async function payloadOf({ sql, sealer }: PayloadPorts, firmId: FirmId, id: string): Promise<Buffer> {
-  const { keyId, sealed, sha256 } = await orNotFound(findSealedPayload(sql, firmId, id));
-  return openDigested(sealer, id, { payloadKeyId: keyId, payloadSealed: sealed, payloadSha256: sha256 });
-}
-
-/**
- * What the document itself says; undefined for one that is no readable invoice. A page of large documents is opened as
- * there is room, whoever else reads.
- */
-async function saidIn(
-  ports: ConnectorReadPorts,
-  { firmId }: Customer,
-  id: string,
-  gone: AbortSignal | undefined,
-): Promise<DocumentSummary | undefined> {
-  const bytes = (await orTemporary(findPayloadBytes(ports.sql, { id, firmId }))) ?? 0;
-  const taken = await ports.room.take(bytes * LIMITS.connector_read_copies, undefined, gone);
-  try {
-    const read = await ports.validators.parse(await payloadOf(ports, firmId, id), { fairnessKey: firmId });
-    return read.kind === "parsed" ? read.summary : undefined;
-  } finally {
-    taken.giveBack();
-  }
-}
-
 const responseOf = ({ responseCode, responseReason, respondedAt, direction }: ConnectorRow) =>
   responseCode === null
     ? null
@@ -112,9 +75,7 @@ const responseOf = ({ responseCode, responseReason, respondedAt, direction }: Co
       };
 
 /** A document as an integrator's program sees it. */
-async function shownOf(ports: ConnectorReadPorts, customer: Customer, row: ConnectorRow, gone?: AbortSignal) {
-  const { customerRef } = customer;
-  const said = await saidIn(ports, customer, row.id, gone);
+function shownOf(row: ConnectorRow, customerRef: string, said: DocumentSummary | undefined) {
   const kind = kindOf(row.documentTypeId);
   const isSelfBilled = kind?.startsWith("self_billing") === true;
   const [sender, recipient] = isSelfBilled ? [said?.customer, said?.supplier] : [said?.supplier, said?.customer];
@@ -161,18 +122,19 @@ async function shownOf(ports: ConnectorReadPorts, customer: Customer, row: Conne
 }
 
 /** A document of the Connector. */
-export type ConnectorDocument = Awaited<ReturnType<typeof shownOf>>;
+export type ConnectorDocument = ReturnType<typeof shownOf>;
 
 /** One document, sent or received. @throws Refusal NOT_FOUND, TEMPORARY */
 export async function readConnectorDocument(
   ports: ConnectorReadPorts,
-  customer: Customer,
+  { firmId, customerRef }: Customer,
   id: string,
   { isShown = true, gone }: ConnectorGiving = {},
 ): Promise<ConnectorDocument> {
   const shownAt = isShown ? ports.clock.now() : undefined;
-  const row = await orNotFound(findConnectorDocument(ports.sql, customer.firmId, { id, shownAt }));
-  return shownOf(ports, customer, row, gone);
+  const row = await orNotFound(findConnectorDocument(ports.sql, firmId, { id, shownAt }));
+  const [said] = await saidIn(ports, { firmId, gone }, [row.id]);
+  return shownOf(row, customerRef, said);
 }
 
 /** The exact octets of a document, sent or received. @throws Refusal NOT_FOUND, TEMPORARY */
@@ -205,7 +167,7 @@ const FEEDS = { inbound: ["received"], outbound: ["sent"], both: ["received", "s
  * @throws Refusal REQUEST_INVALID for a cursor that is not of this list; TEMPORARY
  */
 export async function readConnectorDocuments(ports: ConnectorReadPorts, customer: Customer, asked: ConnectorAsked) {
-  const { direction, state, type, createdAfter, cursor, limit, isShown = true } = asked;
+  const { direction, state, type, createdAfter, cursor, limit, isShown = true, gone } = asked;
   const list = `connector/${customer.firmId}`;
   const { sent, received, ...standing } = statesOf(state);
   const query = {
@@ -224,11 +186,11 @@ export async function readConnectorDocuments(ports: ConnectorReadPorts, customer
   const found = await orTemporary(listConnectorDocuments(ports.sql, query));
   await refuseLost(ports.sql, "cursor", { ...query, rows: found });
   const { rows, nextCursor, hasMore } = pageOf(ports.cursors, list, { rows: found, limit, given: cursor });
-  const documents: ConnectorDocument[] = [];
-  // A few at a time: the payloads of a page may be large.
-  for (let at = 0; at < rows.length; at += LIMITS.connector_documents_read_at_once) {
-    const some = rows.slice(at, at + LIMITS.connector_documents_read_at_once);
-    documents.push(...(await Promise.all(some.map((row) => shownOf(ports, customer, row, asked.gone)))));
-  }
+  const said = await saidIn(
+    ports,
+    { firmId: customer.firmId, gone },
+    rows.map(({ id }) => id),
+  );
+  const documents = rows.map((row, at) => shownOf(row, customer.customerRef, said[at]));
   return { documents, nextCursor, hasMore };
 }

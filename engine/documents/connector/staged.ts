@@ -21,7 +21,7 @@ import type { PreflightPorts } from "../accept/preflight.js";
 import { refusalOfRecipient } from "../accept/send.js";
 import { senderRole } from "../declared.js";
 import { inMembers, memberNames } from "../send/members.js";
-import { payloadOf } from "./reads.js";
+import { payloadOf } from "./said.js";
 
 /** One step of one document. */
 export interface StagedStep {

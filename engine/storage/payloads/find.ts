@@ -3,10 +3,11 @@ import { LIMITS } from "../../base/limits.js";
 import type { FirmId } from "../../base/ids.js";
 import { batched } from "../batched.js";
 import type { Sql } from "../sql.js";
-import { joinPieces, pieceColumns, pieceJoin } from "./pieces.js";
+import { joinPiecesById, pieceColumns, pieceJoin } from "./pieces.js";
 import type { PayloadPiece } from "./pieces.js";
 
-interface SealedPayload {
+/** A payload as it is stored. */
+export interface SealedPayload {
   readonly keyId: string;
   readonly sealed: Buffer;
   /** Hex, over the bytes that were sealed. */
@@ -45,19 +46,29 @@ export const findPayloadBytes = batched<SizeAsked, number | undefined>(
 
 /**
  * In pieces of a row each, for a row is read in one turn of the event loop.
- * @param id  of a document that the firm sent, or of a received one that it may see
- * @returns undefined when the firm has no such document
+ * @param ids  of documents that the firm sent, or of received ones that it may see
+ * @returns those that the firm has, by their ids in small letters
+ * @throws Refusal TEMPORARY when the payload store is away
  */
-export async function findSealedPayload(sql: Sql, firmId: FirmId, id: string): Promise<SealedPayload | undefined> {
-  const rows = await sql<(PayloadPiece & { readonly sha256: string })[]>`
-    select encode(d.payload_sha256, 'hex') as sha256, ${pieceColumns(sql)}
+export async function findSealedPayloads(
+  sql: Sql,
+  firmId: FirmId,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, SealedPayload>> {
+  const rows = await sql<(PayloadPiece & { readonly id: string; readonly sha256: string })[]>`
+    select d.id, encode(d.payload_sha256, 'hex') as sha256, ${pieceColumns(sql)}
     from (
-      select id, payload_sha256 from document where id = ${id} and firm_id = ${firmId}
+      select id, payload_sha256 from document where id = any (${[...ids]}::uuid[]) and firm_id = ${firmId}
       union all
       select id, payload_sha256 from received_document
-      where id = ${id} and firm_id = ${firmId} and received_is_visible(status)
+      where id = any (${[...ids]}::uuid[]) and firm_id = ${firmId} and received_is_visible(status)
     ) as d ${pieceJoin(sql, sql`d.id`)}`;
-  const [row] = rows;
-  if (row === undefined) return undefined;
-  return { keyId: row.key_id, sha256: row.sha256, sealed: await joinPieces(sql, rows) };
+  const found = await joinPiecesById(sql, rows);
+  return new Map(found.map(({ id, key_id: keyId, sha256, sealed }) => [id, { keyId, sha256, sealed }]));
+}
+
+/** The same for one document. @returns undefined when the firm has no such document */
+export async function findSealedPayload(sql: Sql, firmId: FirmId, id: string): Promise<SealedPayload | undefined> {
+  const [found] = (await findSealedPayloads(sql, firmId, [id])).values();
+  return found;
 }

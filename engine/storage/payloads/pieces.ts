@@ -53,18 +53,23 @@ export const columnJoin = (sql: Sql, column: Fragment): Fragment => sql`
   cross join generate_series(0, greatest(octet_length(${column}), 1) - 1, ${LIMITS.payload_piece_bytes}::integer)
     as piece (at)`;
 
-/** The rows of pieces as one row for each id, in the order of their coming. */
-export async function joinColumnPieces<R extends ColumnPiece>(
-  rows: readonly R[],
-): Promise<readonly (R & { readonly sealed: Buffer | null })[]> {
+/** Rows by their ids, in the order of their coming. */
+function rowsById<R extends { readonly id: string }>(rows: readonly R[]): Map<string, R[]> {
   const byId = new Map<string, R[]>();
   for (const row of rows) {
     const pieces = byId.get(row.id);
     if (pieces === undefined) byId.set(row.id, [row]);
     else pieces.push(row);
   }
+  return byId;
+}
+
+/** The rows of pieces as one row for each id, in the order of their coming. */
+export async function joinColumnPieces<R extends ColumnPiece>(
+  rows: readonly R[],
+): Promise<readonly (R & { readonly sealed: Buffer | null })[]> {
   const joined: (R & { readonly sealed: Buffer | null })[] = [];
-  for (const pieces of byId.values()) {
+  for (const pieces of rowsById(rows).values()) {
     const sealed = pieces.sort((a, b) => a.at - b.at).flatMap((piece) => piece.sealed ?? []);
     for (const row of pieces.slice(0, 1))
       joined.push({ ...row, sealed: sealed.length === 0 ? null : await joinedOnce(sealed) });
@@ -89,6 +94,21 @@ export async function joinPieces(sql: Sql, rows: readonly PayloadPiece[]): Promi
   if (object !== null && byte_offset !== null && byte_length !== null)
     return fetched(sql, object, { offset: byte_offset, length: byte_length });
   return joinedOnce([...rows].sort((a, b) => a.at - b.at).flatMap(({ sealed }) => sealed ?? []));
+}
+
+/**
+ * The octets of many payloads, by the ids of their rows; the first row of each comes with them.
+ * @throws Refusal TEMPORARY when the payload store is away
+ */
+export async function joinPiecesById<R extends PayloadPiece & { readonly id: string }>(
+  sql: Sql,
+  rows: readonly R[],
+): Promise<readonly (R & { readonly sealed: Buffer })[]> {
+  const payloads = [...rowsById(rows).values()].map(async (pieces) => {
+    const sealed = await joinPieces(sql, pieces);
+    return pieces.slice(0, 1).map((row) => ({ ...row, sealed }));
+  });
+  return (await Promise.all(payloads)).flat();
 }
 
 async function fetched(sql: Sql, object: string, range: { readonly offset: number; readonly length: number }) {

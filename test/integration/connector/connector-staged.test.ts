@@ -87,7 +87,7 @@ test("the account's webhook is told that a staged document was queued and that i
   await receiver.close();
 });
 
-test("a page of the list opens each document in its share of the octets, and gives every one of them back", async () => {
+test("a page of the list opens each group of documents in its share of the octets, and gives every one of them back", async () => {
   const ids = [await staged(), await staged(), await staged()];
   const [firm] = await sql()<{ firmId: FirmId }[]>`select firm_id as "firmId" from document where id = ${ids[0] ?? ""}`;
   if (firm === undefined) throw new Error("the document is there");
@@ -101,6 +101,7 @@ test("a page of the list opens each document in its share of the octets, and giv
   const gone = new AbortController().signal;
   const waitedFor: unknown[] = [];
   const taken: number[] = [];
+  const read: number[] = [];
   const held: number[] = [];
   const { documents } = await readConnectorDocuments(
     {
@@ -110,7 +111,8 @@ test("a page of the list opens each document in its share of the octets, and giv
       sealer: (await openKeyring(sql(), [MASTER_KEY], systemClock)).sealer,
       validators: {
         parse: (payload) => {
-          held.push(octets.taken() - payload.length * LIMITS.connector_read_copies);
+          read.push(payload.length * LIMITS.connector_read_copies);
+          held.push(octets.taken());
           return Promise.resolve(parseDocument({ bytes: payload, limits: SCAN_LIMITS, linesMax: 1 }));
         },
       },
@@ -130,12 +132,14 @@ test("a page of the list opens each document in its share of the octets, and giv
       gone,
     },
   );
-  expect(waitedFor, "for as long as somebody waits for the page").toEqual(documents.map(() => gone));
+  expect(waitedFor, "for as long as somebody waits for the page").toEqual(taken.map(() => gone));
   expect(documents.map(({ id }) => id)).toEqual(expect.arrayContaining(ids));
   expect(documents.every(({ amounts }) => amounts.total === "88.19")).toBe(true);
+  expect(taken).toHaveLength(Math.ceil(documents.length / LIMITS.connector_group_documents_max));
   // There is room for no more than one at a time.
-  expect([taken.length, taken.every((bytes) => bytes > 0)]).toEqual([documents.length, true]);
-  expect(held).toEqual(documents.map(() => 0));
+  expect(held.every((bytes) => taken.includes(bytes))).toBe(true);
+  const sum = (bytes: readonly number[]): number => bytes.reduce((left, right) => left + right, 0);
+  expect([read.length, sum(read)]).toEqual([documents.length, sum(taken)]);
   expect(octets.taken()).toBe(0);
 });
 
