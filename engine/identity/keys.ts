@@ -14,7 +14,8 @@ import type { SecretEnvironment } from "./tokens/secrets.js";
 
 /** A firm's key, an integrator's central key, or an integrator's key for one firm. */
 export type KeyOwner =
-  { readonly firmId: FirmId } | { readonly integratorId: IntegratorId; readonly scopedFirmId?: FirmId };
+  | { readonly firmId: FirmId }
+  | { readonly integratorId: IntegratorId; readonly scopedFirmId?: FirmId };
 
 /** What an API key is made of; its secret is drawn here and shown once. */
 export interface NewKey {

@@ -7,7 +7,10 @@ import * as d from "../../validators/rules/decimal.js";
 const seed = Number(process.env["SEED"] ?? 20260817);
 const check = (
   property:
-    fc.IProperty<[string, string]> | fc.IProperty<[string, number]> | fc.IProperty<[string]> | fc.IProperty<[number]>,
+    | fc.IProperty<[string, string]>
+    | fc.IProperty<[string, number]>
+    | fc.IProperty<[string]>
+    | fc.IProperty<[number]>,
 ): void => fc.assert(property as fc.IProperty<unknown>, { seed, numRuns: 3000 });
 
 type Rational = { n: bigint; d: bigint };

@@ -39,7 +39,8 @@ export interface Made {
   readonly meaning: SendRequest["meaning"];
   /** Undefined when nothing can be made of what was handed over. */
   readonly document:
-    { readonly payload: Buffer; readonly receiver: ParticipantId; readonly processId: string | undefined } | undefined;
+    | { readonly payload: Buffer; readonly receiver: ParticipantId; readonly processId: string | undefined }
+    | undefined;
   /** What is wrong or doubtful before any rule of UBL is asked; of JSON only. */
   readonly problems: readonly ErrorDetail[];
   /** A finding about the document, in the members that the client wrote. */

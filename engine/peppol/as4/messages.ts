@@ -94,7 +94,12 @@ export interface OpenOptions {
 
 /** Why a message could not be opened: for our log, never for the peer. */
 export type OpenReason =
-  SecurityReason | `mime_${MimeFault}` | "not_soap" | "header" | "payload_missing" | "party_mismatch";
+  | SecurityReason
+  | `mime_${MimeFault}`
+  | "not_soap"
+  | "header"
+  | "payload_missing"
+  | "party_mismatch";
 
 /** `error` goes to the peer, `reason` and `detail` to our log; the two are never mixed. */
 export interface RefusedMessage {

@@ -56,7 +56,8 @@ interface ContentType {
 }
 
 type MimeRead =
-  { readonly kind: "multipart"; readonly parts: MimePart[] } | { readonly kind: "refused"; readonly fault: MimeFault };
+  | { readonly kind: "multipart"; readonly parts: MimePart[] }
+  | { readonly kind: "refused"; readonly fault: MimeFault };
 
 class Fault extends Error {
   readonly fault: MimeFault;

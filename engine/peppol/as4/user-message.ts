@@ -105,7 +105,8 @@ interface RawUserMessage {
   readonly action: string | undefined;
   readonly conversationId: string | undefined;
   readonly properties:
-    Map<string, { readonly value: string | undefined; readonly type: string | undefined }> | undefined;
+    | Map<string, { readonly value: string | undefined; readonly type: string | undefined }>
+    | undefined;
 }
 
 /**

@@ -47,7 +47,8 @@ interface OwedMls {
   /** Whether it is decided; without a message nothing had to be said. */
   readonly decided: boolean;
   readonly message:
-    (SealedStatus & { readonly status: OutboundState; readonly deliveredAt: Instant | undefined }) | undefined;
+    | (SealedStatus & { readonly status: OutboundState; readonly deliveredAt: Instant | undefined })
+    | undefined;
 }
 
 /** Undefined when nobody is to be told: the document came without an envelope. */

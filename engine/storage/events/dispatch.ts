@@ -41,7 +41,8 @@ export interface MessageRow {
   readonly statusReason: string | null;
   /** Of an outbound document, oldest first; null for events that are not one of KINDS_WITH_HISTORY. */
   readonly history:
-    readonly { readonly status: OutboundState; readonly trigger: OutboundTrigger | "accepted" }[] | null;
+    | readonly { readonly status: OutboundState; readonly trigger: OutboundTrigger | "accepted" }[]
+    | null;
   readonly detail: string | null;
   readonly meta: Json;
 }

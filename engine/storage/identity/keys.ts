@@ -113,7 +113,12 @@ interface NewKeyRow {
 
 /** The last two are for keys that keys ask for; see create_api_key. */
 export type KeyCreation =
-  "created" | "limit_reached" | "owner_unknown" | "not_bound" | "caller_changed" | "scope_exceeds";
+  | "created"
+  | "limit_reached"
+  | "owner_unknown"
+  | "not_bound"
+  | "caller_changed"
+  | "scope_exceeds";
 
 /** Makes a key within the limits of its owner, also when many are made at once. */
 export async function insertKey(sql: Sql, key: NewKeyRow, now: Instant): Promise<KeyCreation> {

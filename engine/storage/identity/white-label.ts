@@ -66,7 +66,12 @@ interface NewWhiteLabel {
 }
 
 export type WhiteLabelCreation =
-  "created" | "repeat" | "identity_taken" | "under_way" | "ref_conflict" | "not_authorized";
+  | "created"
+  | "repeat"
+  | "identity_taken"
+  | "under_way"
+  | "ref_conflict"
+  | "not_authorized";
 
 /** Writes an operation, due at once or under review, or says why there is none. */
 export async function insertWhiteLabel(

@@ -35,7 +35,8 @@ const provedFloor = (sql: Sql, before: string): Fragment =>
 /** Removes rows to which nothing else belongs. */
 const removeFrom =
   (table: SweptTable, key = "id"): Sweep["remove"] =>
-  (sql, due) => sql`
+  (sql, due) =>
+    sql`
     with gone as (delete from ${sql(table)} where ${sql(key)} in (${due}) returning 1)
     select count(*)::integer as gone from gone`;
 

@@ -46,7 +46,8 @@ interface Folder {
   readonly name: "DATA_DIR" | "EVIDENCE_STORE" | "PAYLOAD_STORE";
   /** Of its disk, or of that on which it would be made; a fault where nobody can look. */
   readonly room:
-    { readonly fault: string } | { readonly fault: undefined; readonly bytes: number; readonly share: number };
+    | { readonly fault: string }
+    | { readonly fault: undefined; readonly bytes: number; readonly share: number };
   readonly isEmpty: boolean;
 }
 

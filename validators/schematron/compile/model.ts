@@ -7,7 +7,8 @@ export type Place = { readonly file: string; readonly line: number };
 
 export type Let = { readonly name: string; readonly value: string; readonly place: Place };
 export type MessagePart =
-  { readonly kind: "text"; readonly text: string } | { readonly kind: "value" | "name"; readonly select: string };
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "value" | "name"; readonly select: string };
 
 export type SourceAssert = {
   readonly id: string;

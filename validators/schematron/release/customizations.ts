@@ -30,10 +30,8 @@ function comparedWith(text: string, lets: ReadonlyMap<string, Let>): string[] {
     .slice(1)
     .flatMap((after) => {
       const near = after.slice(0, NEAR_CHARS + (/['"]/.exec(after)?.index ?? 0)).split(/cbc:|cac:/)[0] ?? "";
-      const values = Array.from(
-        near.matchAll(/'(urn:[^']+)'|"(urn:[^"]+)"|\$([\w.-]+)/g),
-        ([, single, double, name]) =>
-          name === undefined ? (single ?? double) : constantText(lets.get(name)?.value, lets, CONCAT_DEPTH_MAX),
+      const values = Array.from(near.matchAll(/'(urn:[^']+)'|"(urn:[^"]+)"|\$([\w.-]+)/g), ([, single, double, name]) =>
+        name === undefined ? (single ?? double) : constantText(lets.get(name)?.value, lets, CONCAT_DEPTH_MAX),
       );
       return values.flatMap((value) => (value?.startsWith("urn:") === true ? [value] : []));
     });

@@ -111,7 +111,15 @@ export const atomize = (doc: XmlDocument, item: Item): Atomic =>
 
 /** The name of the simple type of an atomic value, as casts and error messages use it. */
 export type AtomicType =
-  "string" | "untyped" | "boolean" | "integer" | "decimal" | "double" | "date" | "time" | "dateTime";
+  | "string"
+  | "untyped"
+  | "boolean"
+  | "integer"
+  | "decimal"
+  | "double"
+  | "date"
+  | "time"
+  | "dateTime";
 
 /** The string value of an item that is no node. */
 export function textOf(value: Atomic): string {

@@ -39,7 +39,12 @@ interface NewOnboarding {
 }
 
 export type OnboardingCreation =
-  "created" | "replay" | "key_conflict" | "ref_conflict" | "not_authorized" | "no_billing";
+  | "created"
+  | "replay"
+  | "key_conflict"
+  | "ref_conflict"
+  | "not_authorized"
+  | "no_billing";
 
 /** Writes a request, or says why there is none. */
 export async function insertOnboarding(
