@@ -125,7 +125,7 @@ export const REQUEST_LIMITS = {
   /** What `kurier demo` waits for a delivery and for one answer. Ours. */
   demo_delivery_ms: 30 * SECOND_MS,
   demo_request_ms: 10 * SECOND_MS,
-  /** How often the demo asks whether its document has arrived. Ours. */
+  /** How soon the demo asks again whether its document has arrived, at first. Ours. */
   demo_poll_ms: 25,
   /**
    * kurier probe: connections at once, what is waited for an answer and for the end of a slow one, how often it looks,

@@ -5,6 +5,7 @@ import { systemClock } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { firstChars } from "../../../engine/base/text.js";
 import type { Sandbox } from "../../../engine/identity/sandbox.js";
+import { colour, print } from "../terminal.js";
 
 export interface DemoAnswer {
   readonly status: number;
@@ -16,8 +17,23 @@ export interface DemoAnswer {
 /** A step that did not do what it promises. */
 export class DemoFailure extends Error {}
 
-/** One call; redirections are answers, too. */
+const TOO_MANY = 429;
+
+/** One call, made again when its key may; redirections are answers, too. */
 export async function call(
+  ...request: readonly [method: string, url: string, headers: Record<string, string>, body?: string]
+): Promise<DemoAnswer> {
+  for (;;) {
+    const answer = await callOnce(...request);
+    const wait_s = Number(answer.headers.get("retry-after") ?? Number.NaN);
+    // Whoever has tried one thing after another in the sandbox has used up the minute of its keys.
+    if (answer.status !== TOO_MANY || Number.isNaN(wait_s)) return answer;
+    print(colour("dim", `The key has asked as often as it may in a minute; the demo goes on in ${wait_s} s.`));
+    await pause(wait_s * 1000);
+  }
+}
+
+async function callOnce(
   method: string,
   url: string,
   headers: Record<string, string>,
@@ -62,8 +78,10 @@ export async function poll<T>(ask: () => Promise<T | undefined>, what: string): 
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
-    if (systemClock.monotonic() - start > LIMITS.demo_delivery_ms)
+    const waited_ms = systemClock.monotonic() - start;
+    if (waited_ms > LIMITS.demo_delivery_ms)
       throw new DemoFailure(`${what}: nothing within ${LIMITS.demo_delivery_ms / 1000} s`);
-    await pause(LIMITS.demo_poll_ms);
+    // Seldomer the longer it takes: each question counts against the key's minute.
+    await pause(Math.max(LIMITS.demo_poll_ms, waited_ms / 4));
   }
 }

@@ -37,7 +37,7 @@ function meantIn(args: readonly string[]) {
   const words = KID.test(first) ? [...rest, "--", first] : args;
   const { values, options } = parseArguments(words, { flags: ["all"], options: ["reason"], words: 1 });
   const [kid] = values;
-  if (options.has("all") === (kid !== undefined))
+  if (options.has("all") === (kid !== undefined) || (kid !== undefined && !KID.test(kid)))
     throw new UsageError("Name one key by its id, or all with --all; kurier keys list-signing lists them.");
   return { kid, reason: reasonGiven(options) };
 }

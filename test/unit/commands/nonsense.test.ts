@@ -57,7 +57,7 @@ const CASES: Readonly<Record<string, Case>> = {
     },
   },
   "keys list": { options: OWNERS },
-  "keys retire-signing": { words: ["kid"], options: { "--reason": ["", "x".repeat(10_000)] } },
+  "keys retire-signing": { words: ["x".repeat(43)], options: { "--reason": ["", "x".repeat(10_000)] } },
   integrators: { options: { "--after": IDS } },
   "integrators list": { options: { "--after": IDS } },
   "integrators assign": { words: [ID, "--firm", ID], options: { "--firm": IDS } },
