@@ -1,6 +1,8 @@
 /** `kurier demo` on an empty folder: it starts an engine, tells both stories to their end and leaves nothing running. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,6 +10,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
 import { buildIfNeeded } from "../../../deploy/build.mjs";
+import { call } from "../../../gateway/commands/demo/calls.js";
 
 const KURIER = fileURLToPath(new URL("../../../gateway/kurier.mjs", import.meta.url));
 
@@ -38,5 +41,21 @@ test("the demo in the words of the Connector stages, sends, delivers, acknowledg
     expect(stdout).toContain("the seller reads: accepted");
   } finally {
     rmSync(dataDir, { recursive: true, force: true });
+  }
+});
+
+test("a demo that its key's rate holds up goes on when Retry-After says, with the same call", async () => {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(`${String(request.method)} ${String(request.url)} ${String(request.headers["x-step"])}`);
+    response.writeHead(asked.length < 3 ? 429 : 200, { "retry-after": "0" }).end("word");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/status`;
+  try {
+    const { status, text } = await call("GET", url, { "x-step": "one" });
+    expect([status, text, asked]).toEqual([200, "word", Array.from({ length: 3 }, () => "GET /status one")]);
+  } finally {
+    server.close();
   }
 });
