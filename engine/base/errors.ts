@@ -13,6 +13,8 @@ const NAMELESS = /^Unknown system error -(\d+)$/;
 /** The system's own name of an error, which Node may not know: of a write at once it then says `UNKNOWN`. */
 function systemName(code: string, errno: unknown): string {
   const number = code === "UNKNOWN" && typeof errno === "number" ? -errno : Number(NAMELESS.exec(code)?.[1]);
+  // Nearly every error has a name, and the numbers of a system are more than a hundred.
+  if (Number.isNaN(number)) return code;
   return Object.entries(constants.errno).find(([, value]) => value === number)?.[0] ?? code;
 }
 

@@ -3,13 +3,14 @@
  * DATA_DIR/streams.
  */
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { createConnection, createServer } from "node:net";
 import { join } from "node:path";
 
 import { EmbeddedError, isProgramOn, stopProcess, superviseChild } from "./child.js";
 import { childEnvironment } from "../base/config.js";
+import { writeDraftNow } from "../base/files/durable.js";
 import { LIMITS } from "../base/limits.js";
 import type { Log } from "../base/log.js";
 
@@ -165,7 +166,7 @@ export async function startNatsServer(options: {
   const writeConfig = (): void => {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     rmSync(file, { force: true });
-    writeFileSync(file, configText(config, directory), { mode: 0o600 });
+    writeDraftNow(file, configText(config, directory));
   };
   writeConfig();
   const child = await superviseChild({

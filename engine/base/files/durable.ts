@@ -15,7 +15,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { link, open, readdir, rename, rm } from "node:fs/promises";
+import { link, open, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 
 import { errorCode } from "../errors.js";
@@ -227,12 +227,15 @@ export async function writeSynced(path: string, text: string): Promise<void> {
   } catch (error) {
     // Half a file takes room where there is none, one more for each start that is tried again.
     removeDraft(path);
-    // Of an open file Node does not say which one it is, and an operator is told nothing without it.
-    throw error instanceof Error ? Object.assign(error, { path }) : error;
+    throw named(error, path);
   } finally {
     await file.close();
   }
 }
+
+/** Of an open file Node does not say which one it is, and an operator is told nothing without it. */
+const named = (error: unknown, path: string): unknown =>
+  error instanceof Error ? Object.assign(error, { path }) : error;
 
 /** Takes away what was half written, where that can be: the error of the write is the one that counts. */
 function removeDraft(draft: string): void {
@@ -243,13 +246,26 @@ function removeDraft(draft: string): void {
   }
 }
 
-/** Writes a small file at once, and leaves nothing of it where its bytes find no room. */
+/**
+ * Writes a small file at once, and leaves nothing of it where its bytes find no room.
+ * @throws Error what the system says, with the path
+ */
 export function writeDraftNow(draft: string, text: string): void {
   try {
     writeFileSync(draft, text, { mode: 0o600 });
   } catch (error) {
     removeDraft(draft);
-    throw error;
+    throw named(error, draft);
+  }
+}
+
+/** As `writeDraftNow`, for what is synced later. @param mode  0600 where its owner alone reads it */
+export async function writeDraft(draft: string, text: string, mode: number): Promise<void> {
+  try {
+    await writeFile(draft, text, { mode });
+  } catch (error) {
+    removeDraft(draft);
+    throw named(error, draft);
   }
 }
 

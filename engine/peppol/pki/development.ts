@@ -13,7 +13,7 @@ import { basename, dirname, join } from "node:path";
 import { DAY_MS } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { ConfigError } from "../../base/config.js";
-import { renameSynced, replaceFile, syncPath, syncTree } from "../../base/files/durable.js";
+import { renameSynced, replaceFile, syncPath, syncTree, writeDraft } from "../../base/files/durable.js";
 import { LIMITS } from "../../base/limits.js";
 import { pemOf, readPemCertificates } from "./certificate.js";
 import type { Certificate } from "./certificate.js";
@@ -162,8 +162,9 @@ async function makeAuthorities(folder: string, clock: Clock): Promise<void> {
 }
 
 async function write(folder: string, name: Usage | "root", certificate: Buffer, key: KeyObject): Promise<void> {
-  await writeFile(join(trustFolder(folder), `${name === "root" ? "root" : `${name}-ca`}.pem`), pemOf(certificate));
-  await writeFile(join(folder, "ca", `${name}.key`), privatePem(key), { mode: 0o600 });
+  const file = name === "root" ? "root.pem" : `${name}-ca.pem`;
+  await writeDraft(join(trustFolder(folder), file), pemOf(certificate), 0o666);
+  await writeDraft(join(folder, "ca", `${name}.key`), privatePem(key), 0o600);
 }
 
 /** Whether a folder is a development PKI that has the keys of its authorities. */

@@ -3,7 +3,7 @@
  * are watched, with what has its name by then.
  * @source design/reliability.md, F-13
  */
-import {
+import fs, {
   chownSync,
   closeSync,
   existsSync,
@@ -20,12 +20,14 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 
 import { systemClock } from "../../../../engine/base/clock.js";
 import type { FirmId } from "../../../../engine/base/ids.js";
+import { silentLog } from "../../../../engine/base/log.js";
 import {
   giveToOwnerOf,
   makeFile,
@@ -35,6 +37,7 @@ import {
   syncTree,
 } from "../../../../engine/base/files/durable.js";
 import { claimDataDir, pathErrorOf } from "../../../../engine/embedded/embedded.js";
+import { startNatsServer } from "../../../../engine/embedded/nats.js";
 import { ensureDevelopmentPki, ensurePeerLeaves } from "../../../../engine/peppol/pki/development.js";
 import { openFileEvidence } from "../../../../engine/storage/evidence/store-file.js";
 import { evidenceRef } from "../../../../engine/storage/evidence/store.js";
@@ -96,6 +99,47 @@ test.each([
     expect(readdirSync(folder)).toEqual([]);
   },
 );
+
+/** Makes a disk on which files can be made, but not filled, as Node.js tells of it: without their paths. */
+function fillDisk(): void {
+  const full = (): Error => Object.assign(new Error("ENOSPC"), { code: "ENOSPC", syscall: "write" });
+  const { writeFileSync: make } = fs;
+  vi.spyOn(fs, "writeFileSync").mockImplementation((file, _, options) => {
+    make(file, "", options);
+    throw full();
+  });
+  vi.spyOn(fs.promises, "writeFile").mockImplementation((file) => {
+    make(file as string, "");
+    return Promise.reject(full());
+  });
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+}
+
+test.each([
+  [
+    "the sandbox's certificates",
+    `pki.draft-${process.pid}/trust/root.pem`,
+    [],
+    () => ensureDevelopmentPki({ folder: join(folder, "pki"), clock: systemClock }),
+  ],
+  [
+    "the server of streams",
+    "streams/nats.json",
+    ["streams"],
+    () => startNatsServer({ dataDir: folder, program: join(folder, "none"), log: silentLog }),
+  ],
+])("a full disk under %s is told with the file that finds no room, and nothing of it stays", async (...args) => {
+  const [, file, left, start] = args;
+  fillDisk();
+  const fault: unknown = await start().catch((error: unknown) => error);
+  const message = `${join(folder, file)} cannot be used: its disk is full.`;
+  expect(pathErrorOf(fault)).toMatchObject({ message, passing: true });
+  expect(readdirSync(folder, { recursive: true })).toEqual(left);
+});
 
 test("a folder is on the disk once everything in it is", async () => {
   mkdirSync(join(folder, "pki", "ca"), { recursive: true });
