@@ -121,7 +121,9 @@ const ACTIONS: Readonly<Record<string, ActionRow>> = {
     run: async ({ release }, { id }) => {
       const document = known(parseReceivedDocumentId(id));
       if (!(await release(document)))
-        throw gone("No document of this id waits for a verdict: it is shown to its firm already, or there is none.");
+        throw gone(
+          "No document of this id waits for a verdict: it was refused, it is shown to its firm already, or there is none.",
+        );
       return `/console/documents/${document}?done=release`;
     },
   },

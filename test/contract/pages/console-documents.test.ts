@@ -214,6 +214,17 @@ test("whoever comes second is told so, of a consent that is withdrawn and of a d
   expect([shown.status, shown.text.includes("it is shown to its firm already")]).toEqual([404, true]);
 });
 
+test("whoever would show a document that is refused meanwhile is not told that its firm sees it", async () => {
+  const { sql } = running.db;
+  const form = formOf(await visitor.get(`/console/documents/${received.id}`), "/console/unmask");
+  const press = (): Promise<PageAnswer> =>
+    visitor.post("/console/actions/release-document", { ...form.fields, id: received.id, reason: "nobody judges it" });
+  await sql`update received_document set status = 'REFUSED' where id = ${received.id}`;
+  const refused = await press();
+  await sql`update received_document set status = 'RECEIVED' where id = ${received.id}`;
+  expect([refused.status, refused.text.includes("it was refused")]).toEqual([404, true]);
+});
+
 test("a key is ended from its firm's page: its next login fails", async () => {
   const key = await newFirmKey(running, running.sandbox.sender.firmId as FirmId);
   const page = await visitor.get(`/console/firms/${running.sandbox.sender.firmId}`);
