@@ -214,8 +214,12 @@ describe("the checks themselves", () => {
     ]);
   });
   test("the checks find a member that a word calls private", () => {
-    const source = "class A { private a = 1; readonly #b = 2; private c() {} private constructor() {} }";
-    expect(shape.privateByWord(parse("engine/x.ts", source))).toEqual(["engine/x.ts: a", "engine/x.ts: c"]);
+    const source = `class A {
+      private a = 1; readonly #b = 2; private c() {} private get d() { return 1; } private set e(_) {} get f() { return 1; }
+      private constructor() {}
+    }`;
+    const found = ["a", "c", "d", "e"].map((name) => `engine/x.ts: ${name}`);
+    expect(shape.privateByWord(parse("engine/x.ts", source))).toEqual(found);
   });
   test("the checks find a crowded folder, a folder without a head, a file without one", () => {
     const files = Array.from({ length: shape.ROOM_FILES_MAX + 1 }, (_, at) => parse(`engine/none/x${at}.ts`, ""));

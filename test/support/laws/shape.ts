@@ -66,7 +66,7 @@ export function mutableMembers({ path, file }: Source): string[] {
 export function privateByWord({ path, file }: Source): string[] {
   const found: string[] = [];
   eachNode(file, (node) => {
-    if (!ts.isPropertyDeclaration(node) && !ts.isMethodDeclaration(node)) return;
+    if (!ts.isPropertyDeclaration(node) && !ts.isMethodDeclaration(node) && !ts.isAccessor(node)) return;
     if (node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword) === true)
       found.push(`${path}: ${node.name.getText(file)}`);
   });
