@@ -197,6 +197,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "gateway/commands/keys/rotate-master.ts: engine/storage/keyring/reseal-facts.ts#resealFacts":
     "what a row says stays, under another key; whoever has sealed it meanwhile wins, in the same statement",
   "gateway/commands/migrate.ts: engine/storage/keyring/reseal-facts.ts#resealFacts": "the same",
+  "gateway/commands/keys/signing.ts: engine/identity/operators/signing-keys.ts#retireSigningKeysBy":
+    "keys of the deployment belong to no actor; of what somebody owns it appends to the operators' record alone",
   "actors/status-work.ts: engine/documents/delivery/leases.ts#tendHeld":
     "leases that nobody works on, and those that somebody does",
   "gateway/main.ts: engine/identity/sandbox.ts#ensureSandbox":
